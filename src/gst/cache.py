@@ -1,0 +1,73 @@
+"""What is trained or computed once for a graph and kept on disk: anchors, topology scores, dense baselines.
+
+The key is a hash of everything that the content depends on, the data included, so nothing stale can be found.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from gst import artifact
+from gst.data.roots import data_root
+from gst.errors import InputError
+from gst.settings import Settings
+from gst.version import __version__
+
+Content = tuple[dict[str, Tensor], dict[str, Any]]
+
+# settings that the training on the full graph does not see
+_SPARSE_ONLY = frozenset(
+    "recipe sparse_epochs interval swap_ratio decay matrix eigenpairs semantic_weight topology_weight tune semantic topology".split()
+)
+
+
+def anchor_settings(settings: Settings) -> dict[str, Any]:
+    """The settings an anchor depends on."""
+    return {key: value for key, value in settings.model_dump().items() if key not in _SPARSE_ONLY}
+
+
+def fingerprint(data: Data) -> str:
+    """A hash of graph, features, labels and split."""
+    digest = hashlib.blake2b(digest_size=16)
+    for name in ("edge_index", "edge_weight", "x", "y", "train_mask", "val_mask", "test_mask"):
+        tensor = data.get(name)
+        if isinstance(tensor, Tensor):
+            digest.update(f"{name} {tensor.dtype} {list(tensor.shape)}".encode())
+            digest.update(tensor.detach().cpu().contiguous().view(torch.uint8).numpy())
+    return digest.hexdigest()
+
+
+class Cache:
+    """A folder of safetensors files, named by the hash of what they depend on."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self.folder = folder or data_root() / "anchors"
+
+    def get(self, kind: str, depends: Mapping[str, Any], make: Callable[[], Content]) -> Content:
+        """The stored content, or what ``make`` gives, stored for next time. A broken file counts as none."""
+        # summation order, hence the last bits, depend on library and thread count
+        everything = {**depends, "gst": __version__, "torch": torch.__version__, "threads": torch.get_num_threads()}
+        text = json.dumps(everything, sort_keys=True)
+        path = self.folder / f"{kind}-{hashlib.blake2b(text.encode(), digest_size=16).hexdigest()}.safetensors"
+        try:
+            return artifact.read_tensors(path)
+        except InputError:
+            content = make()
+            artifact.write_tensors(path, *content)
+            return content
+
+
+class NoCache(Cache):
+    """Keeps nothing."""
+
+    def __init__(self) -> None:
+        pass
+
+    def get(self, kind: str, depends: Mapping[str, Any], make: Callable[[], Content]) -> Content:
+        return make()

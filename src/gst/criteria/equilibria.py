@@ -1,0 +1,16 @@
+"""The equilibria combination of both criteria."""
+
+from torch import Tensor
+
+
+def combine(semantic: Tensor | None, topology: Tensor | None, semantic_weight: float, topology_weight: float) -> Tensor:
+    r"""φ = β_s φ_sema / mean(φ_sema) + β_t φ_topo / mean(φ_topo); None leaves a term out.
+
+    The two differ by orders of magnitude, so each is first divided by its mean.
+    """
+    terms = [
+        weight * score.double() / score.double().mean().clamp(min=1e-300)
+        for score, weight in ((semantic, semantic_weight), (topology, topology_weight))
+        if score is not None
+    ]
+    return sum(terms[1:], terms[0])

@@ -1,0 +1,112 @@
+"""The user's own graphs: a saved ``Data``, single files, or a folder of them."""
+
+import os
+from copy import copy
+from pathlib import Path
+
+import torch
+from torch_geometric.data import Data
+
+from gst.data.edges import read_edges
+from gst.data.finish import METRICS, finish, stored_masks
+from gst.data.nodes import read_features, read_labels, read_split
+from gst.data.saved import SUFFIXES, read_saved
+from gst.data.splits import RANDOM, Masks, choose
+from gst.errors import InputError
+
+Split = int | str | os.PathLike[str] | None
+NO_SPLIT = (
+    "there is no split: give split='random' (20 training and 30 validation labels a class), a seed or a split file"
+)
+
+
+def from_files(
+    edges: str | os.PathLike[str],
+    features: str | os.PathLike[str],
+    labels: str | os.PathLike[str],
+    *,
+    split: Split = None,
+    undirected: bool = False,
+    metric: str = "accuracy",
+) -> Data:
+    """A graph from an edge list, a feature matrix and labels; row i of the features is node i.
+
+    Args:
+        edges: text (``.txt``, ``.edgelist``, ``.tsv``, ``.csv``, each also ``.gz``; comments after ``#`` or ``%``),
+            ``.parquet`` or ``.npy`` [2, E]; the columns source and target, perhaps ``weight``, and numbers for
+            ``edge_attr``.
+        features: ``.npy``, ``.npz`` (first array, or a scipy sparse matrix), text or ``.parquet``.
+        labels: one column, or the two columns node and label; numbers or text, −1 or nothing where unknown.
+        split: ``"random"``, a seed, or a file: train, val, test or 0, 1, 2 for each node, or an ``.npz`` of the arrays
+            train, val and test.
+        undirected: adds the opposite of every arc that is listed one way only.
+        metric: ``"accuracy"`` or, for two classes, ``"rocauc"``.
+    """
+    x = read_features(Path(features))
+    y = read_labels(Path(labels), len(x))
+    arcs = {key: torch.from_numpy(values) for key, values in read_edges(Path(edges), len(x)).items()}
+    data = Data(x=torch.from_numpy(x), y=torch.from_numpy(y), **arcs)
+    name = Path(edges).name.partition(".")[0]
+    return _completed(data, split, name, undirected, metric)
+
+
+def load_path(path: Path, split: Split = None, *, undirected: bool = False, metric: str | None = None) -> Data:
+    """A ``.pt`` file, or a folder that holds ``edges.*``, ``features.*``, ``labels.*`` and perhaps ``split.*``."""
+    if path.is_dir():
+        edges, features, labels = (_part(path, part) for part in ("edges", "features", "labels"))
+        if split is None and any(path.glob("split.*")):
+            split = _part(path, "split")
+        data = from_files(edges, features, labels, split=split, undirected=undirected, metric=metric or "accuracy")
+        data.name = path.resolve().name
+        return data
+    if path.suffix.lower() in SUFFIXES:
+        data = read_saved(path)
+        own = data.get("metric")
+        return _completed(data, split, path.stem, undirected, metric or (own if own in METRICS else "accuracy"))
+    if not path.exists():
+        raise InputError(f"no such file or folder: {path}")
+    raise InputError(f"{path} is neither a .pt file nor a folder: single files go to gst.data.from_files")
+
+
+def add_reverse(data: Data) -> Data:
+    """Every arc whose opposite is not listed gets it, with the same weight and attributes."""
+    assert data.edge_index is not None
+    source, target = data.edge_index
+    nodes = int(data.num_nodes or 0)
+    lonely = ~torch.isin(target * nodes + source, source * nodes + target)
+    out = copy(data)
+    for key, value in data.to_dict().items():
+        if data.is_edge_attr(key) and key != "edge_index":
+            out[key] = torch.cat([value, value[lonely]])
+    out.edge_index = torch.cat([data.edge_index, data.edge_index[:, lonely].flip(0)], dim=1)
+    return out
+
+
+def _completed(data: Data, split: Split, name: str, undirected: bool, metric: str) -> Data:
+    masks = _masks(data, split, name)
+    return finish(add_reverse(data) if undirected else data, masks, name=name, metric=metric)
+
+
+def _masks(data: Data, split: Split, name: str) -> Masks:
+    stored = stored_masks(data)
+    if split is None and stored is None:
+        raise InputError(f"{name}: {NO_SPLIT}")
+    if split is not None and _is_file(split):
+        return read_split(Path(str(split)), int(data.num_nodes or 0))
+    return choose(name, data.y, None if split is None else str(split), RANDOM, stored)
+
+
+def _is_file(split: int | str | os.PathLike[str]) -> bool:
+    """Whether ``split`` means a file: it is a path object, or text with a suffix or a folder."""
+    return not isinstance(split, int | str) or (
+        isinstance(split, str) and (Path(split).suffix != "" or len(Path(split).parts) > 1)
+    )
+
+
+def _part(folder: Path, part: str) -> Path:
+    """The one file ``part.*`` of a folder."""
+    found = sorted(folder.glob(f"{part}.*"))
+    if len(found) != 1:
+        has = ", ".join(file.name for file in found) or "none"
+        raise InputError(f"{folder} has {has}: a folder needs one file {part}.* among edges.*, features.* and labels.*")
+    return found[0]

@@ -1,0 +1,18 @@
+"""What the table of data sets tells about each."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class DatasetInfo:
+    """One line of ``gst datasets``; sizes are the published ones, of ``synthetic`` those of its defaults."""
+
+    name: str
+    nodes: int
+    edges: int  # undirected pairs; of a directed graph arcs, self-loops among them
+    features: int
+    classes: int
+    metric: str  # "accuracy" or "rocauc"
+    directed: bool
+    split: str  # the default split, in words
+    source: str

@@ -1,0 +1,150 @@
+"""Features, labels and splits of nodes from files."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import torch
+
+from gst.data.edges import node_ids
+from gst.data.reading import shown
+from gst.data.splits import Masks
+from gst.data.tables import TABLES, is_sparse_archive, read_array, read_npz, read_sparse, read_table, require_kind
+from gst.errors import InputError
+
+ARRAYS = (".npy", ".npz")
+NODE_NAMES = ("node", "node_id", "nodeid", "id", "unnamed: 0")  # the last is how pandas names an index it wrote
+MOST_FEATURES = 2**34  # entries of a dense feature matrix, 64 GiB; a file that claims more is taken for broken
+MISSING = ("", "-1", "nan", "none")
+PARTS = {"train": 0, "training": 0, "0": 0, "val": 1, "valid": 1, "validation": 1, "1": 1, "test": 2, "2": 2}
+
+
+def read_features(path: Path) -> np.ndarray:
+    """Float32 [N, F] from an array, a scipy sparse matrix or a table; a column ``node`` or ``id`` orders the rows."""
+    kind = require_kind(path, "features", (*ARRAYS, *TABLES))
+    if kind in ARRAYS:
+        array = read_sparse(path) if kind == ".npz" and is_sparse_archive(path) else read_array(path)
+        if array.ndim != 2 or array.dtype.kind not in "biuf" or 0 in array.shape:
+            raise InputError(
+                f"{path} has shape {array.shape} of {array.dtype}: features are numbers, [nodes, features]"
+            )
+        if array.shape[0] * array.shape[1] > MOST_FEATURES:
+            raise InputError(f"{path} claims shape {array.shape}, which does not fit into memory as a dense matrix")
+        dense = array if isinstance(array, np.ndarray) else array.astype(np.float32).toarray()
+        return np.array(dense, dtype=np.float32)  # a copy: the array may be a read-only map of the file
+    table = read_table(path)
+    ids = _node_column(table)
+    if ids is not None:
+        table = _in_order(table.drop(columns=ids), _unique_ids(table[ids], path, len(table)))
+    text = [name for name in table.columns if not pd.api.types.is_numeric_dtype(table[name])]
+    if text or table.empty:
+        found = f"the column {text[0]!r} holds text" if text else "it holds no values"
+        raise InputError(f"{path} is no feature table: {found}; features are columns of numbers, one row a node")
+    return np.ascontiguousarray(table.to_numpy(np.float32, copy=True, na_value=np.nan))
+
+
+def read_labels(path: Path, nodes: int) -> np.ndarray:
+    """Int64 [N], −1 where unlabelled; text labels are numbered in sorted order."""
+    values = read_node_values(path, nodes, "labels")
+    if values.dtype.kind == "f":
+        values = np.where(np.isnan(values), -1, values)
+        bad = (values < -1) | (values >= nodes) | (np.floor(values) != values)
+        if bad.any():
+            node = int(bad.argmax())
+            raise InputError(f"{path}: node {node} has label {values[node]:g}: labels are 0, 1, … or −1 for unlabelled")
+        return values.astype(np.int64)
+    missing = np.isin(np.char.lower(values), MISSING)
+    labels = np.full(nodes, -1)
+    labels[~missing] = np.unique(values[~missing], return_inverse=True)[1]
+    return labels
+
+
+def read_split(path: Path, nodes: int) -> Masks:
+    """Masks from one value a node (train, val, test or 0, 1, 2), or from arrays train, val and test in an ``.npz``."""
+    if require_kind(path, "split", (*ARRAYS, *TABLES)) == ".npz":
+        arrays = read_npz(path)
+        return Masks(*(torch.from_numpy(_part(arrays, part, path, nodes)) for part in ("train", "val", "test")))
+    values = read_node_values(path, nodes, "split")
+    if values.dtype.kind == "f":
+        words = np.array(["" if np.isnan(value) else f"{value:g}" for value in values])
+    else:
+        words = np.char.lower(np.char.strip(values))
+    unknown = ~np.isin(words, (*PARTS, *MISSING))
+    if unknown.any():
+        node = int(unknown.argmax())
+        raise InputError(
+            f"{path}: node {node} is in part {shown(values[node])}: write train, val or test, or 0, 1 or 2"
+        )
+    parts = np.array([PARTS.get(word, -1) for word in words])
+    return Masks(*(torch.from_numpy(parts == part) for part in range(3)))
+
+
+def read_node_values(path: Path, nodes: int, what: str) -> np.ndarray:
+    """One value a node, as floats (NaN where missing) or as text (empty where missing)."""
+    if require_kind(path, what, (*ARRAYS, *TABLES)) in ARRAYS:
+        array = read_array(path)
+        array = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
+        if array.ndim != 1 or array.dtype.kind not in "biufU":
+            raise InputError(f"{path} has shape {array.shape} of {array.dtype}: {what} are one value a node, [{nodes}]")
+        _require_rows(path, array.shape[0], nodes, what)
+        return np.array(array, dtype=np.str_ if array.dtype.kind == "U" else np.float64)
+    table = read_table(path, rows=nodes)
+    ids = _node_column(table)
+    if ids is None and table.shape[1] == 2:
+        ids = table.columns[0]
+    if table.shape[1] != (1 if ids is None else 2):
+        raise InputError(f"{path} has {table.shape[1]} columns: {what} are one column, or two: node and value")
+    if ids is None:
+        _require_rows(path, len(table), nodes, what)
+        return _plain(table.iloc[:, 0])
+    where = _unique_ids(table[ids], path, nodes)
+    values = _plain(table.drop(columns=ids).iloc[:, 0])
+    out = np.full(nodes, np.nan) if values.dtype.kind == "f" else np.full(nodes, "", dtype=values.dtype)
+    out[where] = values
+    return out
+
+
+def _plain(column: pd.Series) -> np.ndarray:
+    if pd.api.types.is_numeric_dtype(column):
+        return column.to_numpy(np.float64, na_value=np.nan)
+    return np.array(["" if missing else str(value) for value, missing in zip(column, column.isna(), strict=True)])
+
+
+def _node_column(table: pd.DataFrame) -> str | None:
+    return next((name for name in NODE_NAMES if name in table.columns and table.shape[1] > 1), None)
+
+
+def _unique_ids(column: pd.Series, path: Path, nodes: int) -> np.ndarray:
+    (ids,) = node_ids([column], path, nodes)
+    repeated = pd.Series(ids).duplicated()
+    if repeated.any():
+        row = int(repeated.to_numpy().argmax())
+        raise InputError(f"{path}: row {row + 1} repeats node {ids[row]}: every node has one row")
+    return ids
+
+
+def _in_order(table: pd.DataFrame, ids: np.ndarray) -> pd.DataFrame:
+    return table.iloc[np.argsort(ids)]
+
+
+def _require_rows(path: Path, rows: int, nodes: int, what: str) -> None:
+    if rows != nodes:
+        raise InputError(f"{path}: {what} for {rows} nodes, but the features have {nodes} rows")
+
+
+def _part(arrays: dict[str, np.ndarray], part: str, path: Path, nodes: int) -> np.ndarray:
+    """The mask of one part, from a mask or from node numbers."""
+    aliases = [name for name, number in PARTS.items() if number == PARTS[part]]
+    names = [name for name in arrays if name.lower().removesuffix("_mask").removesuffix("_idx") in aliases]
+    if not names:
+        raise InputError(f"{path} has arrays {', '.join(arrays)}: a split needs train, val and test")
+    array = arrays[names[0]]
+    if array.ndim != 1 or array.dtype.kind not in "biu":
+        raise InputError(f"{path}: {names[0]} has shape {array.shape} of {array.dtype}: give a mask or node numbers")
+    # zeros and ones, one a node, are a mask: as node numbers they would repeat
+    if array.dtype.kind == "b" or (array.size == nodes > 2 and array.max() <= 1):
+        _require_rows(path, array.size, nodes, f"{names[0]} is a mask")
+        return array.astype(bool)
+    mask = np.zeros(nodes, dtype=bool)
+    mask[node_ids([array], path, nodes)[0]] = True
+    return mask

@@ -1,0 +1,98 @@
+"""Every data set that has a name."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from inspect import signature
+
+from torch_geometric.data import Data, InMemoryDataset
+from torch_geometric.datasets import Amazon, Coauthor, HeterophilousGraphDataset, Planetoid, WikipediaNetwork
+
+from gst.data.digits import digits
+from gst.data.info import DatasetInfo
+from gst.data.pyg import Source, fetch
+from gst.data.splits import PLANETOID, RANDOM, Sizes
+from gst.data.synthetic import synthetic
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A data set: what is known of it, how to make it and how large its random splits are."""
+
+    info: DatasetInfo
+    make: Callable[..., Data]  # the data root first, then the options
+    sizes: Sizes
+    options: Mapping[str, int | float] = field(default_factory=dict)  # names and defaults
+
+
+def _published(source: Source, info: DatasetInfo, sizes: Sizes = RANDOM) -> Entry:
+    return Entry(info, partial(fetch, source, info), sizes)
+
+
+def _planetoid(name: str, nodes: int, edges: int, features: int, classes: int) -> Entry:
+    parts = ("x", "tx", "allx", "y", "ty", "ally", "graph", "test.index")
+    files = tuple(f"ind.{name.lower()}.{part}" for part in parts)
+    split = f"public: {20 * classes} train, 500 val, 1000 test"
+    info = DatasetInfo(name, nodes, edges, features, classes, "accuracy", False, split, "PyG Planetoid")
+    return _published(Source(partial(Planetoid, name=name), f"{name}/raw", files), info, PLANETOID)
+
+
+def _gnn_benchmark(cls: type[InMemoryDataset], name: str, file: str, size: tuple[int, int, int, int]) -> Entry:
+    split = "random: 20 train and 30 val a class, rest test"
+    info = DatasetInfo(name, *size, "accuracy", False, split, f"PyG {cls.__name__}")
+    return _published(Source(lambda root: cls(root, name), f"{name}/raw", (file,)), info)
+
+
+def _heterophilous(name: str, nodes: int, edges: int, features: int) -> Entry:
+    low = name.lower()
+    split = "shipped: 0 of 10 (50/25/25 %)"
+    info = DatasetInfo(name, nodes, edges, features, 2, "rocauc", False, split, "PyG HeterophilousGraphDataset")
+    return _published(Source(partial(HeterophilousGraphDataset, name=name), f"{low}/raw", (f"{low}.npz",)), info)
+
+
+def _wikipedia(name: str, nodes: int, edges: int, features: int) -> Entry:
+    low = name.lower()
+    splits = tuple(f"{low}_split_0.6_0.2_{i}.npz" for i in range(10))
+    files = ("out1_node_feature_label.txt", "out1_graph_edges.txt", *splits)
+    opener = partial(WikipediaNetwork, name=low, geom_gcn_preprocess=True)
+    split = "shipped: 0 of 10 (48/32/20 %)"
+    info = DatasetInfo(name, nodes, edges, features, 5, "accuracy", True, split, "PyG WikipediaNetwork")
+    return _published(Source(opener, f"{low}/geom_gcn/raw", files), info)
+
+
+def _digits() -> Entry:
+    split = "random: 5 train a class, 500 val, rest test"
+    info = DatasetInfo("digits", 1797, 12_535, 64, 10, "accuracy", False, split, "embedded")
+    return Entry(info, lambda _: digits(), Sizes(train=5, val=500))
+
+
+def _synthetic() -> Entry:
+    split = "random: 20 train a class, 500 val, rest test"
+    info = DatasetInfo("synthetic", 2000, 10_000, 32, 5, "accuracy", False, split, "generated (block model)")
+    defaults = {name: option.default for name, option in signature(synthetic).parameters.items()}
+    return Entry(info, lambda _, **options: synthetic(**options), Sizes(train=20, val=500), defaults)
+
+
+ENTRIES: dict[str, Entry] = {
+    entry.info.name: entry
+    for entry in (
+        _digits(),
+        _planetoid("Cora", 2708, 5278, 1433, 7),
+        _planetoid("CiteSeer", 3327, 4552, 3703, 6),
+        _planetoid("PubMed", 19_717, 44_324, 500, 3),
+        _gnn_benchmark(Amazon, "Computers", "amazon_electronics_computers.npz", (13_752, 245_861, 767, 10)),
+        _gnn_benchmark(Amazon, "Photo", "amazon_electronics_photo.npz", (7650, 119_081, 745, 8)),
+        _gnn_benchmark(Coauthor, "CS", "ms_academic_cs.npz", (18_333, 81_894, 6805, 15)),
+        _gnn_benchmark(Coauthor, "Physics", "ms_academic_phy.npz", (34_493, 247_962, 8415, 5)),
+        _heterophilous("Tolokers", 11_758, 519_000, 10),
+        _heterophilous("Minesweeper", 10_000, 39_402, 7),
+        _wikipedia("Chameleon", 2277, 36_101, 2325),
+        _wikipedia("Squirrel", 5201, 217_073, 2089),
+        _synthetic(),
+    )
+}
+
+
+def datasets() -> list[DatasetInfo]:
+    """Every registered data set, in the order of the table."""
+    return [entry.info for entry in ENTRIES.values()]

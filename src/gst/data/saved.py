@@ -1,0 +1,87 @@
+"""Graphs that PyG users save with ``torch.save``, read without running any code from the file."""
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.serialization import safe_globals
+from torch_geometric import EdgeIndex
+from torch_geometric.data import Data
+from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr
+from torch_geometric.data.storage import GlobalStorage
+
+from gst.data.finish import MASK_KEYS
+from gst.data.reading import one_line
+from gst.errors import InputError
+
+SUFFIXES = (".pt", ".pth")
+CLASSES = [Data, DataEdgeAttr, DataTensorAttr, GlobalStorage]  # all that a pickled Data of tensors names
+WHOLE = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
+EDGE_LEVEL = ("edge_attr", "edge_weight")
+
+
+def read_saved(path: Path) -> Data:
+    """A ``Data`` or a dict of tensors with ``x``, ``y`` and ``edge_index``; everything else in the file is refused."""
+    if not path.is_file():
+        raise InputError(f"no such file: {path}")
+    right = "a torch_geometric Data or a dict of tensors, saved with torch.save"
+    try:
+        with safe_globals(CLASSES), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of pickle protocols that the safe reader may refuse
+            saved = torch.load(path, map_location="cpu", weights_only=True)
+        fields = saved.to_dict() if isinstance(saved, Data) else saved
+    except Exception as error:  # zip, pickle and torch share no error for a broken file
+        raise InputError(f"{path} does not load safely as {right}: {_why(error)}") from error
+    if not isinstance(fields, dict):
+        raise InputError(f"{path} holds a {type(saved).__name__}: it should hold {right}")
+    return _checked(fields, path)
+
+
+def _why(error: Exception) -> str:
+    """The line of torch's long advice that names what was refused."""
+    lines = [line.strip() for line in str(error).splitlines() if "Unsupported" in line or "GLOBAL" in line]
+    return lines[0].partition(" Please ")[0] if lines else one_line(error)
+
+
+def _checked(fields: dict[Any, Any], path: Path) -> Data:
+    """A fresh ``Data`` of the fields, in the promised types, if their shapes agree."""
+    fields = {str(key): _plain(value) for key, value in fields.items()}
+    for key in ("x", "y", "edge_index"):
+        if not isinstance(fields.get(key), Tensor) or fields[key].layout != torch.strided:
+            raise InputError(f"{path} has no dense tensor {key!r}: x, y and edge_index are needed")
+    x, y, edge_index = fields["x"], fields["y"], fields["edge_index"]
+    y = y.flatten() if y.dim() == 2 and y.shape[1] == 1 else y
+    if x.dim() != 2 or 0 in x.shape or x.is_complex():
+        raise InputError(f"{path}: x has shape {tuple(x.shape)}: it should be numbers, [nodes, features]")
+    nodes = x.shape[0]
+    if y.shape != (nodes,) or not _whole(y) or int(y.min()) < -1 or int(y.max()) >= nodes:
+        raise InputError(f"{path}: y should be labels 0, 1, … (−1 unlabelled), one for each of the {nodes} nodes of x")
+    if edge_index.dim() != 2 or edge_index.shape[0] != 2 or edge_index.dtype not in WHOLE:
+        raise InputError(f"{path}: edge_index has shape {tuple(edge_index.shape)}: it should be whole numbers, [2, E]")
+    outside = ((edge_index < 0) | (edge_index >= nodes)).any(dim=0)
+    if outside.any():
+        column = int(outside.int().argmax())
+        pair = edge_index[:, column].tolist()
+        raise InputError(f"{path}: column {column} of edge_index is {pair}: nodes go from 0 to {nodes - 1}")
+    for key in EDGE_LEVEL:
+        if key in fields and (not isinstance(fields[key], Tensor) or fields[key].shape[:1] != edge_index.shape[1:]):
+            raise InputError(
+                f"{path}: {key} should be a tensor with a row for each of the {edge_index.shape[1]} columns"
+            )
+    for key in MASK_KEYS:
+        mask = fields.get(key)
+        if mask is not None and not (isinstance(mask, Tensor) and mask.dim() in (1, 2) and mask.shape[0] == nodes):
+            raise InputError(f"{path}: {key} should be a bool tensor with a row for each of the {nodes} nodes")
+    fields.pop("num_nodes", None)  # x decides
+    masks = {key: fields[key].bool() for key in MASK_KEYS if fields.get(key) is not None}
+    return Data(**{**fields, **masks, "x": x.float(), "y": y.long(), "edge_index": edge_index.long()})
+
+
+def _whole(y: Tensor) -> bool:
+    return not y.is_complex() and bool((y == y.long()).all())
+
+
+def _plain(value: Any) -> Any:
+    return value.as_tensor() if isinstance(value, EdgeIndex) else value

@@ -1,0 +1,177 @@
+"""Training, validation and test nodes: pure functions of the labels and a seed.
+
+Unlabelled nodes (label −1) belong to no part.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from gst.errors import InputError
+
+
+class Masks(NamedTuple):
+    """One bool per node and part, [N]; shipped masks may hold one column a split, [N, S], where the parts differ."""
+
+    train: Tensor
+    val: Tensor
+    test: Tensor
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How large the parts of a random split are."""
+
+    train: int  # labels a class
+    val: int  # labels in all, or a class
+    test: int | None = None  # labels in all; None: every labelled node that is left
+    val_per_class: bool = False
+
+
+RANDOM = Sizes(train=20, val=30, val_per_class=True)
+PLANETOID = Sizes(train=20, val=500, test=1000)
+PAPER_TRAIN = {"Cora": 420, "CiteSeer": 420, "PubMed": 460}  # labelled training nodes in the GST paper
+
+
+def random_split(y: Tensor, sizes: Sizes = RANDOM, seed: int = 0) -> Masks:
+    """A random split of these sizes; small classes give what they can.
+
+    A class never gives more than a third of its nodes (but at least one) to training, and validation never takes more
+    than half of what training leaves.
+
+    >>> masks = random_split(torch.arange(300) % 3, Sizes(train=5, val=60), seed=1)
+    >>> [int(mask.sum()) for mask in masks]
+    [15, 60, 225]
+    """
+    counts = class_counts(y)
+    train = np.minimum(sizes.train, np.maximum(1, counts // 3))
+    val = np.minimum(sizes.val, (counts - train).clip(0) // 2) if sizes.val_per_class else sizes.val
+    return draw(y, train, val, sizes.test, seed)
+
+
+def paper_split(y: Tensor, train: int, seed: int = 0, val: int = 500, test: int = 500) -> Masks:
+    """``train`` training nodes spread over the classes as evenly as their sizes allow, then ``val``, then ``test``."""
+    return draw(y, even_quotas(class_counts(y), train), val, test, seed)
+
+
+def even_quotas(counts: np.ndarray, total: int) -> np.ndarray:
+    """``total`` dealt out one a class in turn, no class beyond its count.
+
+    >>> even_quotas(np.array([10, 2, 10]), 9).tolist()
+    [4, 2, 3]
+    """
+    level = np.searchsorted(np.minimum.outer(np.arange(counts.max() + 1), counts).sum(axis=1), total, side="right") - 1
+    quotas = np.minimum(level, counts)
+    open_classes = np.flatnonzero(counts > quotas)
+    quotas[open_classes[: total - quotas.sum()]] += 1
+    return quotas
+
+
+def class_counts(y: Tensor) -> np.ndarray:
+    """Number of labelled nodes of each class."""
+    labelled = y[y >= 0]
+    if labelled.numel() == 0:
+        raise InputError("no node has a label: a split needs labels 0, 1, … (−1 means unlabelled)")
+    return torch.bincount(labelled).numpy()
+
+
+def draw(y: Tensor, train: np.ndarray, val: np.ndarray | int, test: int | None, seed: int) -> Masks:
+    """Draws ``train`` nodes a class, ``val`` nodes a class or in all, and ``test`` nodes (None: the rest)."""
+    labels = y.numpy()
+    order = np.random.default_rng(seed).permutation(labels.size)
+    order = order[labels[order] >= 0]
+    classes = labels[order]
+    rank = rank_in_class(classes)
+
+    in_train = rank < train[classes]
+    pool = np.flatnonzero(~in_train)
+    if isinstance(val, int):
+        in_val = np.zeros_like(in_train)
+        in_val[pool[: min(val, pool.size // 2)]] = True
+    else:
+        in_val = ~in_train & (rank < (train + val)[classes])
+    in_test = np.zeros_like(in_train)
+    in_test[np.flatnonzero(~in_train & ~in_val)[:test]] = True
+    return Masks(*(_mask(order[part], labels.size) for part in (in_train, in_val, in_test)))
+
+
+def rank_in_class(classes: np.ndarray) -> np.ndarray:
+    """How many earlier entries share an entry's class."""
+    by_class = np.argsort(classes, kind="stable")
+    counts = np.bincount(classes)
+    rank = np.empty_like(by_class)
+    rank[by_class] = np.arange(classes.size) - np.repeat(np.cumsum(counts) - counts, counts)
+    return rank
+
+
+def _mask(nodes: np.ndarray, size: int) -> Tensor:
+    mask = torch.zeros(size, dtype=torch.bool)
+    mask[torch.from_numpy(nodes)] = True
+    return mask
+
+
+def parse_split(split: int | str | None) -> tuple[str, int | None]:
+    """Kind and number that a ``split`` argument means.
+
+    >>> parse_split(None), parse_split("3"), parse_split("paper"), parse_split("Random:7")
+    (('default', None), ('number', 3), ('paper', None), ('random', 7))
+    """
+    if split is None:
+        return "default", None
+    kind, _, number = str(split).strip().lower().partition(":")
+    if kind.isdecimal() and not number:
+        return "number", int(kind)
+    if kind in ("random", "paper") and (number.isdecimal() or number == ""):
+        return kind, int(number) if number else None
+    if kind == "public" and number == "":
+        return kind, None
+    raise InputError(
+        f"unknown split {split!r}: choose 'public', 'paper', 'random', 'random:SEED' or a number from 0 up"
+    )
+
+
+def choose(name: str, y: Tensor, split: int | str | None, sizes: Sizes, shipped: Masks | None = None) -> Masks:
+    """The split that ``split`` means for the data set ``name``.
+
+    Args:
+        name: spelled as in the registry; also used in error messages.
+        y: labels, −1 where unknown.
+        split: None (shipped split 0, else a random one of ``sizes``), a number (of the shipped split where there are
+            several, else a seed), ``"public"``, ``"paper"`` or ``"random"``, the last two with an optional ``":SEED"``.
+        sizes: of a random split chosen by number.
+        shipped: masks that come with the data, [N] or [N, S].
+    """
+    kind, number = parse_split(split)
+    seed = number or 0
+    pick: dict[str, Callable[[], Masks]] = {
+        "default": lambda: random_split(y, sizes, seed) if shipped is None else _shipped(name, shipped, 0),
+        "number": lambda: random_split(y, sizes, seed) if not _several(shipped) else _shipped(name, shipped, seed),
+        "public": lambda: _shipped(name, shipped, 0),
+        "paper": lambda: paper_split(y, _paper_train(name), seed),
+        "random": lambda: random_split(y, RANDOM, seed),
+    }
+    return pick[kind]()
+
+
+def _several(shipped: Masks | None) -> bool:
+    return shipped is not None and any(mask.dim() == 2 for mask in shipped)
+
+
+def _shipped(name: str, shipped: Masks | None, column: int) -> Masks:
+    if shipped is None:
+        raise InputError(f"{name} ships no public split: use split='random' or a number as its seed")
+    count = min((mask.shape[1] for mask in shipped if mask.dim() == 2), default=1)
+    if column >= count:
+        raise InputError(f"{name} has no split {column}: it ships {count}, numbered 0 to {count - 1}")
+    return Masks(*(mask[:, column].contiguous() if mask.dim() == 2 else mask for mask in shipped))
+
+
+def _paper_train(name: str) -> int:
+    if name not in PAPER_TRAIN:
+        known = ", ".join(PAPER_TRAIN)
+        raise InputError(f"{name} has no split 'paper': the GST paper gives sizes for {known} only; use split='random'")
+    return PAPER_TRAIN[name]

@@ -1,0 +1,1 @@
+"""Measures: scores, costs and times."""

@@ -1,0 +1,221 @@
+"""EdgeSet: what an edge is, and how edges, arcs and the columns of ``edge_index`` belong together.
+
+*Edge*: of an undirected graph an unordered pair {i, j}, i ≠ j, whose two arcs live and die together and count once; of a
+directed graph an arc. Duplicate columns belong to one edge. Self-loops that the data carries are left alone and never
+counted.
+"""
+
+from dataclasses import dataclass, fields
+from functools import cached_property
+
+import numpy as np
+import torch
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import connected_components
+from torch import Tensor
+from torch_geometric.data import Data
+
+from gst.errors import InputError
+from gst.nn.csr import Pattern
+
+LOOP = -1  # the edge id of a column that is a self-loop
+
+
+@dataclass(frozen=True)
+class Adjacency:
+    """The message-passing matrix of a set of edges: row i lists the sources of the messages into i.
+
+    Entries are the arcs of the edges and, always, the whole diagonal; what a diagonal entry is worth is the backbone's
+    business. Edge values and diagonal become entry values by one gather.
+    """
+
+    pattern: Pattern
+    source: Tensor  # [nnz] which edge an entry belongs to, or num_edges + i for the diagonal of node i
+    weight: Tensor | None  # [nnz] weight the data gives to the entry (1 on the diagonal); None where all are 1
+    loops: Tensor  # [N] weight of the self-loops that the data carries, 0 elsewhere
+    num_edges: int
+
+    def values(self, edge_values: Tensor | None, diagonal: Tensor) -> Tensor:
+        """Entry values from one value per edge (None: 1) and one per node."""
+        if edge_values is None:
+            edge_values = diagonal.new_ones(self.num_edges)
+        values = torch.cat([edge_values, diagonal])[self.source]
+        return values if self.weight is None else values * self.weight.to(values.dtype)
+
+
+@dataclass(frozen=True)
+class EdgeSet:
+    """The edges of a graph, numbered by (u, v).
+
+    >>> edges = EdgeSet.from_edge_index(torch.tensor([[0, 1, 1, 2, 2], [1, 0, 2, 1, 2]]), num_nodes=4)
+    >>> edges.num_edges, edges.directed, edges.pairs.tolist(), edges.column_edge.tolist()
+    (2, False, [[0, 1], [1, 2]], [0, 0, 1, 1, -1])
+    >>> edges.subset(torch.tensor([False, True])).columns.tolist()
+    [2, 3, 4]
+    """
+
+    num_nodes: int
+    directed: bool
+    pairs: Tensor  # [2, E] u < v when undirected, source and target when directed; sorted
+    columns: Tensor  # [C] which columns of the data's edge_index belong to this set, ascending
+    column_edge: Tensor  # [C] the edge of each of them, LOOP for self-loops
+    arcs: Tensor  # [2, A] distinct (source, target) without self-loops, sorted by target, then source
+    arc_edge: Tensor  # [A]
+    arc_weight: Tensor | None  # [A] summed edge_weight of the arc's columns; None where all are 1
+    loops: Tensor  # [N] summed weight of the self-loop columns of each node
+
+    @classmethod
+    def from_data(cls, data: Data) -> "EdgeSet":
+        """Validates a graph from a stranger, then numbers its edges."""
+        check_graph(data)
+        return cls.from_edge_index(data.edge_index, int(data.num_nodes), data.get("edge_weight"))
+
+    @classmethod
+    def from_edge_index(cls, edge_index: Tensor, num_nodes: int, weight: Tensor | None = None) -> "EdgeSet":
+        source, target = edge_index
+        is_loop = source == target
+        arc_key = (target * num_nodes + source)[~is_loop]  # sorting the key sorts by target, then source
+        keys, column_arc = torch.unique(arc_key, return_inverse=True)
+        arcs = torch.stack([keys % num_nodes, keys // num_nodes])
+        directed = not torch.equal(keys, torch.sort(arcs[0] * num_nodes + arcs[1]).values)
+        first, second = (arcs[0], arcs[1]) if directed else (arcs.amin(0), arcs.amax(0))
+        edge_key, arc_edge = torch.unique(first * num_nodes + second, return_inverse=True)
+
+        column_edge = torch.full_like(source, LOOP)
+        column_edge[~is_loop] = arc_edge[column_arc]
+        weight = torch.ones(source.numel(), device=source.device) if weight is None else weight.detach().float()
+        arc_weight = weight.new_zeros(keys.numel()).index_add_(0, column_arc, weight[~is_loop])
+        return cls(
+            num_nodes=num_nodes,
+            directed=directed,
+            pairs=torch.stack([edge_key // num_nodes, edge_key % num_nodes]),
+            columns=torch.arange(source.numel(), device=source.device),
+            column_edge=column_edge,
+            arcs=arcs,
+            arc_edge=arc_edge,
+            arc_weight=None if bool((arc_weight == 1).all()) else arc_weight,
+            loops=weight.new_zeros(num_nodes).index_add_(0, source[is_loop], weight[is_loop]),
+        )
+
+    @property
+    def num_edges(self) -> int:
+        return self.pairs.shape[1]
+
+    def subset(self, keep: Tensor) -> "EdgeSet":
+        """The kept edges alone, renumbered 0 … kept − 1 in their old order; columns still name the data's own."""
+        number = torch.cat([keep.cumsum(0) - 1, torch.full_like(self.columns[:1], LOOP)])  # [LOOP] is the last
+        column, arc = self.to_columns(keep, True), keep[self.arc_edge]
+        return EdgeSet(
+            num_nodes=self.num_nodes,
+            directed=self.directed,
+            pairs=self.pairs[:, keep],
+            columns=self.columns[column],
+            column_edge=number[self.column_edge[column]],
+            arcs=self.arcs[:, arc],
+            arc_edge=number[self.arc_edge[arc]],
+            arc_weight=None if self.arc_weight is None else self.arc_weight[arc],
+            loops=self.loops,
+        )
+
+    def to_columns(self, edge_values: Tensor, loop_value: float | bool) -> Tensor:
+        """One value per column from one per edge."""
+        padded = torch.cat([edge_values, edge_values.new_full((1,), loop_value)])
+        return padded[self.column_edge]  # [LOOP] is the last
+
+    def sparse_graph(self, data: Data, keep: Tensor) -> Data:
+        """``data`` with the kept columns only: every edge-level attribute filtered alike, no node relabelled."""
+        graph = data.edge_subgraph(self.columns[self.to_columns(keep, True)].to(data.edge_index.device))
+        graph.num_nodes = self.num_nodes
+        return graph
+
+    def edge_mean(self, arc_values: Tensor) -> Tensor:
+        """Mean over the arcs of each edge: two for a pair, one for an arc of a directed graph."""
+        total = arc_values.new_zeros(self.num_edges).index_add(0, self.arc_edge, arc_values)
+        return total if self.directed else total / 2
+
+    @cached_property
+    def edge_weight(self) -> Tensor:
+        """Weight of every edge: the mean over its arcs."""
+        return self.edge_mean(self.loops.new_ones(self.arc_edge.numel()) if self.arc_weight is None else self.arc_weight)
+
+    @cached_property
+    def degree(self) -> Tensor:
+        """Number of edges at each node; of a directed graph, arcs in and out."""
+        return torch.bincount(self.pairs.flatten(), minlength=self.num_nodes)
+
+    @cached_property
+    def arc_pattern(self) -> Pattern:
+        """The arcs as a matrix pattern: row = target, column = source."""
+        return Pattern(self.arcs[1], self.arcs[0], (self.num_nodes, self.num_nodes))
+
+    @cached_property
+    def adjacency(self) -> Adjacency:
+        """The message-passing matrix."""
+        nodes = torch.arange(self.num_nodes, device=self.arcs.device)
+        row, col = torch.cat([self.arcs[1], nodes]), torch.cat([self.arcs[0], nodes])
+        order = torch.sort(row * self.num_nodes + col).indices
+        weight = None
+        if self.arc_weight is not None:
+            weight = torch.cat([self.arc_weight, torch.ones_like(self.loops)])[order]
+        return Adjacency(
+            pattern=Pattern(row[order], col[order], (self.num_nodes, self.num_nodes)),
+            source=torch.cat([self.arc_edge, self.num_edges + nodes])[order],
+            weight=weight,
+            loops=self.loops,
+            num_edges=self.num_edges,
+        )
+
+    @cached_property
+    def components(self) -> Tensor:
+        """The connected component of every node, 0, 1, …; directions do not matter."""
+        u, v = self.pairs.cpu().numpy()
+        matrix = coo_matrix((np.ones(u.size), (u, v)), shape=(self.num_nodes, self.num_nodes))
+        return torch.from_numpy(connected_components(matrix, directed=False)[1]).long()
+
+    def to(self, device: torch.device) -> "EdgeSet":
+        """A copy on another device."""
+        moved = {f.name: getattr(self, f.name) for f in fields(self)}
+        return EdgeSet(**{k: v.to(device) if isinstance(v, Tensor) else v for k, v in moved.items()})
+
+
+def check_graph(data: Data) -> None:
+    """One clear line for whatever is wrong with the structure or the features of a graph."""
+    if not isinstance(data, Data):
+        raise InputError(f"data is a {type(data).__name__}: a torch_geometric.data.Data is needed")
+    index = data.get("edge_index")
+    if not isinstance(index, Tensor):
+        raise InputError("data has no edge_index: a [2, columns] tensor of node ids is needed")
+    if index.dim() != 2 or index.shape[0] != 2:
+        raise InputError(f"edge_index has shape {list(index.shape)}: [2, columns] is needed")
+    if index.dtype != torch.int64:
+        raise InputError(f"edge_index holds {index.dtype}: torch.int64 is needed")
+    x = data.get("x")
+    if x is None and "num_nodes" not in data:
+        raise InputError("data has neither x nor num_nodes: the number of nodes is unknown")
+    nodes = int(data.num_nodes or 0)
+    if nodes == 0 or index.shape[1] == 0 or bool((index[0] == index[1]).all()):
+        raise InputError(f"the graph is empty ({nodes} nodes, {index.shape[1]} columns): at least one edge is needed")
+    bad = ((index < 0) | (index >= nodes)).any(0).nonzero()
+    if bad.numel():
+        column = int(bad[0])
+        raise InputError(
+            f"edge_index column {column} is {index[:, column].tolist()}: node ids must lie in 0 … {nodes - 1} "
+            f"({bad.numel()} bad columns)"
+        )
+    if x is not None:
+        if not isinstance(x, Tensor) or x.dim() != 2:
+            raise InputError(f"x has shape {list(getattr(x, 'shape', []))}: [nodes, features] is needed")
+        if not x.is_floating_point():
+            raise InputError(f"x holds {x.dtype}: floating-point features are needed")
+        broken = (~torch.isfinite(x)).any(1).nonzero()
+        if broken.numel():
+            raise InputError(f"x is NaN or infinite at node {int(broken[0])} ({broken.numel()} such nodes)")
+    weight = data.get("edge_weight")
+    if weight is not None:
+        if not isinstance(weight, Tensor) or list(weight.shape) != [index.shape[1]]:
+            raise InputError(
+                f"edge_weight has shape {list(getattr(weight, 'shape', []))}: one number per column is needed, "
+                f"[{index.shape[1]}]"
+            )
+        if not bool(torch.isfinite(weight).all() and (weight > 0).all()):
+            raise InputError("edge_weight has values that are not positive and finite: an edge of weight 0 is no edge")

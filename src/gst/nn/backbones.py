@@ -1,0 +1,78 @@
+"""The networks Θ: stacks of gated layers with dropout before each."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from gst.errors import InputError
+from gst.graph import Adjacency, EdgeSet
+from gst.nn.features import Features, dropout, feature_dropout
+from gst.nn.layers import GATLayer, GCNLayer, GINLayer
+
+
+class Backbone(nn.Module):
+    """A stack of gated layers.
+
+    Called like any PyG model, ``model(x, edge_index, edge_weight)``; inside gst with an :class:`~gst.graph.Adjacency`
+    in place of ``edge_index``, built once, and one value per edge in place of ``edge_weight``.
+    """
+
+    activation: Callable[[Tensor], Tensor] = staticmethod(torch.relu)
+
+    def __init__(self, inputs: int, hidden: int, outputs: int, *, layers: int = 2, dropout: float = 0.5) -> None:
+        super().__init__()
+        self.dropout = dropout
+        last = layers - 1
+        self.layers = nn.ModuleList(
+            self.layer(inputs if i == 0 else hidden, outputs if i == last else hidden, last=i == last)
+            for i in range(layers)
+        )
+
+    def layer(self, inputs: int, outputs: int, *, last: bool) -> nn.Module:
+        raise NotImplementedError
+
+    def forward(self, x: Features, edge_index: Tensor | Adjacency, edge_weight: Tensor | None = None) -> Tensor:
+        if isinstance(edge_index, Tensor):
+            edges = EdgeSet.from_edge_index(edge_index, x.shape[0], edge_weight)
+            return self.forward(x, edges.adjacency)
+        hidden = feature_dropout(x, self.dropout, self.training)
+        for layer in self.layers[:-1]:
+            hidden = self.activation(layer(hidden, edge_index, edge_weight))
+            hidden = dropout(hidden, self.dropout, self.training)
+        return self.layers[-1](hidden, edge_index, edge_weight)
+
+
+class GCN(Backbone):
+    """Graph convolutional network (Kipf & Welling, ICLR 2017)."""
+
+    def layer(self, inputs: int, outputs: int, *, last: bool) -> nn.Module:
+        return GCNLayer(inputs, outputs)
+
+
+class GIN(Backbone):
+    """Graph isomorphism network (Xu et al., ICLR 2019)."""
+
+    def layer(self, inputs: int, outputs: int, *, last: bool) -> nn.Module:
+        return GINLayer(inputs, outputs)
+
+
+class GAT(Backbone):
+    """Graph attention network (Veličković et al., ICLR 2018): ``hidden`` is the width of all heads together."""
+
+    activation = staticmethod(functional.elu)
+
+    def __init__(
+        self, inputs: int, hidden: int, outputs: int, *, layers: int = 2, dropout: float = 0.5, heads: int = 8
+    ) -> None:
+        if hidden % heads:
+            raise InputError(f"hidden {hidden} is not a multiple of the {heads} attention heads of GAT")
+        self.heads = heads
+        super().__init__(inputs, hidden, outputs, layers=layers, dropout=dropout)
+
+    def layer(self, inputs: int, outputs: int, *, last: bool) -> nn.Module:
+        return GATLayer(inputs, outputs, heads=1) if last else GATLayer(inputs, outputs // self.heads, self.heads)
+
+
+BACKBONES: dict[str, type[Backbone]] = {"gcn": GCN, "gin": GIN, "gat": GAT}

@@ -1,0 +1,76 @@
+"""Node features, dense or sparse, and the cheap dropout that both share."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gst.nn.csr import Pattern, spmm
+
+SPARSE_BELOW = 0.05  # density at which X·W forward and backward cost the same either way (benchmarks/features.py)
+
+
+@dataclass(frozen=True)
+class SparseFeatures:
+    """A feature matrix X kept as CSR: bag-of-words features have about one non-zero in a hundred."""
+
+    pattern: Pattern
+    values: Tensor
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.pattern.shape
+
+    def dense(self) -> Tensor:
+        return self.pattern.matrix(self.values).to_dense()
+
+
+Features = Tensor | SparseFeatures
+
+
+def as_features(x: Tensor) -> Features:
+    """``x`` in the layout in which X·W is faster, decided by its density."""
+    nonzero = int(torch.count_nonzero(x))
+    if nonzero >= SPARSE_BELOW * x.numel():
+        return x.contiguous()
+    row, col = x.nonzero(as_tuple=True)
+    return SparseFeatures(Pattern(row, col, (x.shape[0], x.shape[1])), x[row, col])
+
+
+def linear(x: Features, weight: Tensor) -> Tensor:
+    """X·W with ``weight`` of shape [in, out]."""
+    return spmm(x.pattern, x.values, weight) if isinstance(x, SparseFeatures) else x @ weight
+
+
+def dropout(x: Tensor, p: float, training: bool) -> Tensor:
+    r"""Zeroes entries with probability p and scales the rest by 1/(1 − p).
+
+    One random byte an entry, so p is rounded to 1/256 (0.5 and 0.25 are exact): on a CPU drawing bytes is an order of
+    magnitude cheaper than the Bernoulli numbers of ``torch.nn.functional.dropout``, which dominate an epoch.
+    """
+    level = round(p * 256)
+    if not training or level == 0:
+        return x
+    return _Dropout.apply(x, level)
+
+
+def feature_dropout(x: Features, p: float, training: bool) -> Features:
+    if isinstance(x, SparseFeatures):
+        return SparseFeatures(x.pattern, dropout(x.values, p, training))
+    return dropout(x, p, training)
+
+
+class _Dropout(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, level: int) -> Tensor:
+        words = torch.empty(x.numel() // 8 + 1, dtype=torch.int64, device=x.device)
+        random = words.random_(-(2**63), None).view(torch.uint8)[: x.numel()].view(x.shape)
+        keep = torch.ge(random, level, out=torch.empty_like(x)).mul_(256 / (256 - level))
+        ctx.save_for_backward(keep)
+        return x * keep
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
+        (keep,) = ctx.saved_tensors
+        return grads[0] * keep, None

@@ -1,0 +1,50 @@
+"""A model bound to one graph: logits of all nodes for any set of its edges and any edge values."""
+
+from typing import Protocol
+
+from torch import Tensor, nn
+from torch_geometric.data import Data
+
+from gst.graph import EdgeSet
+from gst.nn.backbones import Backbone
+from gst.nn.compat import call_model, check_model, gated
+from gst.nn.features import Features
+
+
+class Network(Protocol):
+    """What training and criteria need of a model."""
+
+    module: nn.Module
+
+    def logits(self, edges: EdgeSet, edge_values: Tensor | None = None) -> Tensor:
+        """[N, classes] on these edges, each with its value (None: 1)."""
+
+
+class NativeNetwork:
+    """One of our backbones, on the fast path."""
+
+    def __init__(self, module: Backbone, x: Features) -> None:
+        self.module = module
+        self.x = x
+
+    def logits(self, edges: EdgeSet, edge_values: Tensor | None = None) -> Tensor:
+        return self.module(self.x, edges.adjacency, edge_values)
+
+
+class OwnNetwork:
+    """A user's own model of PyG ``MessagePassing`` layers."""
+
+    def __init__(self, module: nn.Module, data: Data) -> None:
+        check_model(module, data)
+        self.module = module
+        self.data = data
+        self._last: tuple[EdgeSet, Data] | None = None  # the same edges come many epochs in a row
+
+    def logits(self, edges: EdgeSet, edge_values: Tensor | None = None) -> Tensor:
+        if self._last is None or self._last[0] is not edges:
+            self._last = edges, self.data.edge_subgraph(edges.columns)
+        graph = self._last[1]
+        if edge_values is None:
+            return call_model(self.module, graph)
+        with gated(self.module, graph, edges.to_columns(edge_values, 1.0)):
+            return call_model(self.module, graph)

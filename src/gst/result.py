@@ -1,0 +1,148 @@
+"""A result: the sparse graph, the model, what was measured; on disk as safetensors and JSON."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch_geometric.data import Data
+
+from gst import artifact
+from gst.errors import InputError
+from gst.graph import check_graph
+from gst.models import build_backbone
+from gst.nn.features import SPARSE_BELOW
+from gst.settings import Settings, make_settings
+
+FORMAT = 1
+_RUN, _GRAPH, _MODEL = "run.json", "graph.safetensors", "model.safetensors"
+
+
+@dataclass
+class Result:
+    """What :func:`gst.sparsify` found."""
+
+    graph: Data  # only kept edges, every edge-level attribute filtered, nodes never relabelled
+    edge_mask: Tensor  # bool, one per column of the dense edge_index
+    scores: Tensor  # float64, one per column; infinite for self-loops
+    metrics: dict[str, Any]
+    model: nn.Module | None  # trained on the sparse graph; None when an own model was saved and not given to load
+    settings: Settings
+    own_model: bool = False
+
+    def save(self, folder: str | PathLike[str]) -> Path:
+        """Writes the run folder: graph and model first, ``run.json`` last, so that what has it is whole."""
+        place = Path(folder)
+        if place.exists() and not place.is_dir():
+            raise InputError(f"cannot write {place}: it is a file, a folder is needed")
+        assert self.model is not None, "a result loaded without its model has nothing new to save"
+        tensors, words = _pack_graph(self.graph)
+        tensors |= {"edge_mask": self.edge_mask, "scores": self.scores}
+        (place / _RUN).unlink(missing_ok=True)
+        artifact.write_tensors(place / _GRAPH, tensors, words)
+        artifact.write_tensors(place / _MODEL, self.model.state_dict())
+        artifact.write_json(
+            place / _RUN,
+            {
+                "format": FORMAT,
+                "own_model": self.own_model,
+                "metrics": self.metrics,
+                "settings": self.settings.model_dump(),
+            },
+        )
+        return place
+
+    @classmethod
+    def load(cls, folder: str | PathLike[str], model: nn.Module | None = None) -> "Result":
+        """Reads a run folder, from a stranger too: no code in it is run.
+
+        ``model`` receives the weights of a run with an own model; without it such a run loads with ``model=None``.
+        """
+        place = Path(folder)
+        if not (place / _RUN).is_file():
+            raise InputError(f"{place} is not a run folder: it has no {_RUN}")
+        run = artifact.read_json(place / _RUN)
+        if run.get("format") != FORMAT:
+            raise InputError(f"{place / _RUN} has format {run.get('format')!r}: this gst reads format {FORMAT}")
+        metrics, words = run.get("metrics"), run.get("settings")
+        if not isinstance(metrics, dict) or not isinstance(words, dict):
+            raise InputError(f"{place / _RUN} has no metrics or no settings: it is not a whole run")
+        settings = make_settings(None, "gcn", words)
+        tensors, attributes = artifact.read_tensors(place / _GRAPH)
+        if "edge_mask" not in tensors or "scores" not in tensors:
+            raise InputError(f"{place / _GRAPH} has no edge_mask or no scores: it is not the graph of a run")
+        mask, scores = tensors.pop("edge_mask"), tensors.pop("scores")
+        graph = _unpack_graph(tensors, attributes, place / _GRAPH)
+        state, _ = artifact.read_tensors(place / _MODEL)
+        own = bool(run.get("own_model"))
+        if not own:
+            classes = _classes(state, place / _MODEL)
+            model = build_backbone(str(metrics.get("backbone")), graph.x.shape[1], classes, settings)
+        if model is not None:
+            try:
+                model.load_state_dict(state)
+            except RuntimeError as error:
+                raise InputError(f"{place / _MODEL} does not fit the model: {str(error).splitlines()[-1].strip()}") from None
+            model.eval()
+        return cls(graph, mask, scores, metrics, model, settings, own)
+
+
+def _classes(state: Mapping[str, Tensor], path: Path) -> int:
+    """Number of outputs, from the last layer's bias."""
+    biases = [name for name in state if name.startswith("layers.") and name.endswith(".bias")]
+    if not biases:
+        raise InputError(f"{path} holds no backbone of gst")
+    return state[max(biases)].numel()
+
+
+def _pack_graph(graph: Data) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Tensors and plain words of a graph; features that are mostly zeros are stored as such."""
+    tensors, words = {}, {"num_nodes": graph.num_nodes}
+    for name, value in graph.to_dict().items():
+        if isinstance(value, Tensor) and value.is_sparse:
+            raise InputError(f"data.{name} is a sparse tensor: only dense tensors can be saved")
+        if name == "x" and torch.count_nonzero(value) < SPARSE_BELOW * value.numel():
+            row, column = value.nonzero(as_tuple=True)
+            tensors |= {"x/row": row, "x/column": column, "x/value": value[row, column]}
+            words["x_shape"] = list(value.shape)
+        elif isinstance(value, Tensor):
+            tensors[name] = value
+        elif isinstance(value, (str, int, float, bool)):
+            words[name] = value
+    return tensors, words
+
+
+def _unpack_graph(tensors: dict[str, Tensor], words: dict[str, Any], path: Path) -> Data:
+    shape = words.pop("x_shape", None)
+    if shape is not None:
+        parts = [tensors.pop(f"x/{part}", None) for part in ("row", "column", "value")]
+        row, column, value = parts
+        if row is None or column is None or value is None or not _inside(row, column, value, shape):
+            raise InputError(f"{path} has features that do not fit together: it is damaged")
+        tensors["x"] = torch.zeros(shape, dtype=value.dtype).index_put_((row, column), value)
+    graph = Data.from_dict({**words, **tensors})
+    check_graph_or_name(graph, path)
+    return graph
+
+
+def _inside(row: Tensor, column: Tensor, value: Tensor, shape: Any) -> bool:
+    if not (isinstance(shape, list) and len(shape) == 2 and all(isinstance(size, int) for size in shape)):
+        return False
+    if not (row.shape == column.shape == value.shape and row.dtype == column.dtype == torch.int64):
+        return False
+    if row.numel() == 0:
+        return True
+    return 0 <= int(row.min()) <= int(row.max()) < shape[0] and 0 <= int(column.min()) <= int(column.max()) < shape[1]
+
+
+def check_graph_or_name(graph: Data, path: Path) -> None:
+    """A stored graph may have lost all its edges, but is otherwise checked like any other."""
+    if graph.get("edge_index") is not None and graph.edge_index.shape == (2, 0):
+        return
+    try:
+        check_graph(graph)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None

@@ -1,0 +1,27 @@
+"""The methods, one short file each. Adding one is such a file and one line here."""
+
+from dataclasses import dataclass
+
+from gst.sparsifiers.base import TopologySparsifier
+from gst.sparsifiers.gst import GST
+from gst.sparsifiers.random import Random
+
+
+@dataclass(frozen=True)
+class Method:
+    """A row of ``gst methods``."""
+
+    make: type[TopologySparsifier] | type[GST]
+    kind: str  # "topology" scores the graph alone, "learned" trains
+    needs_labels: bool
+    needs_model: bool
+    complexity: str
+    reference: str
+
+
+METHODS = {
+    "gst": Method(GST, "learned", True, True, "O((E+D)·(|E|·h + N·F·h))", "Zhang et al., ICML 2024"),
+    "random": Method(Random, "topology", False, False, "O(|E|)", "baseline"),
+}
+
+__all__ = ["GST", "METHODS", "Method", "Random", "TopologySparsifier"]

@@ -1,0 +1,116 @@
+"""One loop for everything that learns: step, evaluate, keep a copy of the best."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from gst.graph import EdgeSet
+from gst.nn.features import Features
+from gst.nn.masker import Masker
+from gst.nn.network import Network
+from gst.task import Task
+
+
+@dataclass(frozen=True)
+class Progress:
+    """One epoch, as told to whoever watches."""
+
+    phase: str  # "anchor", "sparse", "dense", "retrain"
+    epoch: int
+    epochs: int
+    val: float
+    best: float
+    sparsity: float  # share of edges removed at this moment
+
+
+Watcher = Callable[[Progress], None]
+
+
+def silent(progress: Progress) -> None:
+    """The watcher that does not look."""
+
+
+@contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Random numbers of one seed inside, the caller's own generator untouched outside."""
+    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
+        torch.manual_seed(seed)
+        yield
+
+
+class Trainer:
+    """Trains a network, and a masker if there is one, on any set of edges."""
+
+    def __init__(
+        self,
+        network: Network,
+        task: Task,
+        *,
+        lr: float,
+        weight_decay: float,
+        masker: Masker | None = None,
+        x: Features | None = None,
+    ) -> None:
+        self.network, self.task, self.masker, self.x = network, task, masker, x
+        modules = [network.module] if masker is None else [network.module, masker]
+        parameters = [p for module in modules for p in module.parameters() if p.requires_grad]
+        self.optimizer = torch.optim.Adam(parameters, lr=lr, weight_decay=weight_decay)
+
+    def mask(self, edges: EdgeSet) -> Tensor | None:
+        """m_g of these edges; None without a masker."""
+        if self.masker is None or edges.num_edges == 0:
+            return None
+        assert self.x is not None
+        return self.masker(self.x, edges)
+
+    def step(self, edges: EdgeSet) -> None:
+        """One epoch of full-batch training with the task loss."""
+        self.network.module.train()
+        self.optimizer.zero_grad()
+        self.task.loss(self.network.logits(edges, self.mask(edges))).backward()
+        self.optimizer.step()
+
+    @torch.no_grad()
+    def evaluate(self, edges: EdgeSet, mask: Tensor | None = None) -> tuple[float, Tensor]:
+        """Validation score and logits in evaluation mode: as deployed, or under a mask."""
+        self.network.module.eval()
+        logits = self.network.logits(edges, mask)
+        return self.task.score(logits, "val"), logits
+
+    def state(self) -> dict[str, Any]:
+        """Copies, not references, of everything that learns."""
+        return {"model": copy_state(self.network.module), "masker": copy_state(self.masker)}
+
+
+def copy_state(module: nn.Module | None) -> dict[str, Tensor] | None:
+    return None if module is None else deepcopy(module.state_dict())
+
+
+@dataclass
+class Best:
+    """What held at the epoch of the highest validation score; the first of equals."""
+
+    val: float = -1.0
+    epoch: int = 0
+    kept: dict[str, Any] = field(default_factory=dict)
+
+    def offer(self, val: float, epoch: int, make: Callable[[], dict[str, Any]]) -> None:
+        if val > self.val:
+            self.val, self.epoch, self.kept = val, epoch, make()
+
+
+def train(trainer: Trainer, edges: EdgeSet, epochs: int, phase: str, sparsity: float, watch: Watcher) -> Best:
+    """Plain training on fixed edges; keeps model and logits of the best epoch and puts the model back there."""
+    best = Best()
+    for epoch in range(1, epochs + 1):
+        trainer.step(edges)
+        val, logits = trainer.evaluate(edges)
+        best.offer(val, epoch, lambda logits=logits: {**trainer.state(), "logits": logits})  # type: ignore[misc]
+        watch(Progress(phase, epoch, epochs, val, best.val, sparsity))
+    trainer.network.module.load_state_dict(best.kept["model"])
+    return best

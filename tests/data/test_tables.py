@@ -1,0 +1,110 @@
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+from gst.data.tables import kind_of, read_array, read_npz, read_sparse, read_table, require_kind
+from gst.errors import InputError
+
+
+def write(path: Path, text: str) -> Path:
+    if path.suffix == ".gz":
+        path.write_bytes(gzip.compress(text.encode()))
+    else:
+        path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "columns", "rows"),
+    [
+        ("a.txt", "0 1\n2 3\n", [0, 1], [[0, 1], [2, 3]]),
+        ("a.txt.gz", "# a comment\n#\n0\t1\r\n2\t3\r\n", [0, 1], [[0, 1], [2, 3]]),
+        ("a.edgelist", "% KONECT\n\n 0  1 \n2 3", [0, 1], [[0, 1], [2, 3]]),
+        ("a.csv", "\ufeffSource, Target\n0, 1\n2, 3\n", ["source", "target"], [[0, 1], [2, 3]]),
+        ("a.csv", '"source","target"\n0,1\n', ["source", "target"], [[0, 1]]),
+        ("a.tsv", "node\tlabel\n0\tSan Juan, PR\n", ["node", "label"], [[0, "San Juan, PR"]]),
+        ("a.csv", "label\nC#\n", ["label"], [["C#"]]),
+        ("a.csv", "0,cat\n1,dog\n", [0, 1], [[0, "cat"], [1, "dog"]]),
+    ],
+)
+def test_text_tables(tmp_path, name, text, columns, rows):
+    table = read_table(write(tmp_path / name, text))
+    assert list(table.columns) == columns and table.to_numpy().tolist() == rows
+
+
+def test_words_without_a_header_are_told_by_their_number(tmp_path):
+    path = write(tmp_path / "labels.csv", "cat\ndog\n")
+    assert len(read_table(path)) == 1
+    assert read_table(path, rows=2)[0].tolist() == ["cat", "dog"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("ragged.csv", b"0,1\n2,3,4\n"),
+        ("longer.csv", b"source,target\n0,1,2\n3,4,5\n"),
+        ("empty.csv", b""),
+        ("comments.txt", b"# only\n"),
+        ("binary.txt", bytes(range(128, 256))),
+        ("cut.csv.gz", gzip.compress(b"0,1\n" * 1000)[:20]),
+        ("plain.csv.gz", b"0,1\n"),
+        ("no.parquet", b"PAR1 and nothing"),
+    ],
+)
+def test_broken_tables_give_one_line(tmp_path, name, content):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(InputError, match=name) as error:
+        read_table(tmp_path / name)
+    assert "\n" not in str(error.value)
+
+
+def test_truncated_parquet_and_numpy_files(tmp_path):
+    pd.DataFrame({"a": range(1000)}).to_parquet(tmp_path / "a.parquet")
+    np.save(tmp_path / "a.npy", np.arange(1000))
+    np.savez(tmp_path / "a.npz", a=np.arange(1000))
+    sp.save_npz(tmp_path / "s.npz", sp.eye_array(50, format="csr"))
+    readers = {"a.parquet": read_table, "a.npy": read_array, "a.npz": read_npz, "s.npz": read_sparse}
+    for name, reader in readers.items():
+        reader(tmp_path / name)
+        content = (tmp_path / name).read_bytes()
+        (tmp_path / name).write_bytes(content[: len(content) // 2])
+        with pytest.raises(InputError, match=name):
+            reader(tmp_path / name)
+
+
+def test_pickles_inside_numpy_files_are_refused(tmp_path):
+    np.save(tmp_path / "a.npy", np.array([{}, []], dtype=object), allow_pickle=True)
+    np.savez(tmp_path / "a.npz", a=np.array([{}], dtype=object))
+    for name, reader in (("a.npy", read_array), ("a.npz", read_npz)):
+        with pytest.raises(InputError, match=r"[Oo]bject"):
+            reader(tmp_path / name)
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc", "coo"])
+def test_sparse_indices_are_checked(tmp_path, kind):
+    matrix = sp.random_array((6, 5), density=0.4, format=kind, rng=np.random.default_rng(0))
+    sp.save_npz(tmp_path / "good.npz", matrix)
+    assert np.array_equal(read_sparse(tmp_path / "good.npz").toarray(), matrix.toarray())
+    arrays = dict(np.load(tmp_path / "good.npz"))
+    arrays["row" if "row" in arrays else "indices" if "indices" in arrays else "coords"][..., 0] = 10**6
+    np.savez(tmp_path / "bad.npz", **arrays)
+    with pytest.raises(InputError, match=r"bad\.npz does not read as a sparse matrix"):
+        read_sparse(tmp_path / "bad.npz")
+
+
+def test_sparse_formats_without_checks_are_refused(tmp_path):
+    sp.save_npz(tmp_path / "d.npz", sp.eye_array(4, format="dia"))
+    with pytest.raises(InputError, match="save it as csr, csc or coo"):
+        read_sparse(tmp_path / "d.npz")
+
+
+def test_formats_are_told_by_the_suffix(tmp_path):
+    assert kind_of(Path("a.b.csv.gz")) == ".csv" and kind_of(Path("a.npy.gz")) == ".gz" and kind_of(Path("a")) == ""
+    with pytest.raises(InputError, match=r"edges: cannot tell the format of e\.xlsx: .* end in \.csv, \.npy"):
+        require_kind(Path("e.xlsx"), "edges", (".csv", ".npy"))
+    with pytest.raises(InputError, match=r"no such file: .*gone\.csv"):
+        read_table(tmp_path / "gone.csv")
