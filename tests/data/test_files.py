@@ -55,7 +55,7 @@ def test_folder(folder):
 
 
 def test_missing_parts_say_what_would_be_right(folder):
-    with pytest.raises(InputError, match=r"edges: there is no split: give split='random'"):
+    with pytest.raises(InputError, match=r"mine: there is no split: give split='random'"):
         load(folder)
     (folder / "labels.csv").write_text("0\n" * N)
     with pytest.raises(InputError, match=r"mine has labels\.csv, labels\.npy: a folder needs one file labels\.\*"):
@@ -111,6 +111,11 @@ def test_saved_graphs(folder, tmp_path):
     with pytest.raises(InputError, match="bare: there is no split: give split='random'"):
         load(tmp_path / "bare.pt")
     assert load(tmp_path / "bare.pt", split="random").train_mask.any()
+
+
+def test_a_name_wins_over_a_folder(folder, monkeypatch):
+    monkeypatch.chdir(folder.rename(folder.parent / "digits").parent)
+    assert load("digits").num_nodes == 1797 and load("./digits", split=0).num_nodes == N
 
 
 def test_other_paths(tmp_path):

@@ -37,6 +37,8 @@ def test_feature_tables_hold_numbers(tmp_path):
     (tmp_path / "f.csv").write_text("a,b\n1,x\n2,y\n")
     with pytest.raises(InputError, match="the column 'b' holds text"):
         read_features(tmp_path / "f.csv")
+    (tmp_path / "same.csv").write_text("a,A,node,Node\n1,2,0,9\n3,4,1,9\n")
+    assert read_features(tmp_path / "same.csv").tolist() == [[1, 2, 9], [3, 4, 9]]
     (tmp_path / "g.csv").write_text("node,a\n0,1\n0,2\n")
     with pytest.raises(InputError, match="row 2 repeats node 0"):
         read_features(tmp_path / "g.csv")
@@ -92,7 +94,7 @@ def test_labels_from_parquet_with_categories(tmp_path):
     ("text", "reason"),
     [
         ("0\n1\n1\n", "labels for 3 nodes, but the features have 4 rows"),
-        ("0\n1\n-2\n0\n", "node 2 has label -2: labels are 0, 1, … or −1"),
+        ("0\n1\n-2\n0\n", "node 2 has label -2: labels are 0, 1, … below 4, −1 for none"),
         ("0\n1\n1.5\n0\n", "node 2 has label 1.5"),
         ("0\n1\n1000000\n0\n", r"node 2 has label 1e\+06"),
         ("a,b,c\n0,1,0\n", "has 3 columns: labels are one column, or two"),

@@ -40,6 +40,11 @@ def test_data_and_dict_come_back(tmp_path, shape):
     assert back.train_mask.dtype == torch.bool and back.num_nodes == 6
 
 
+def test_private_names_cannot_reach_the_storage(tmp_path):
+    back = read_saved(save(tmp_path, {**graph().to_dict(), "_mapping": {}, "_store": 1, "edge_attr": None}))
+    assert back.num_edges == 3 and "edge_attr" not in back
+
+
 def test_edge_index_class_becomes_a_plain_tensor(tmp_path):
     index = EdgeIndex([[0, 1], [1, 2]], sparse_size=(6, 6))
     back = read_saved(save(tmp_path, graph(edge_index=index, edge_attr=None)))

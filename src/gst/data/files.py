@@ -42,12 +42,8 @@ def from_files(
         undirected: adds the opposite of every arc that is listed one way only.
         metric: ``"accuracy"`` or, for two classes, ``"rocauc"``.
     """
-    x = read_features(Path(features))
-    y = read_labels(Path(labels), len(x))
-    arcs = {key: torch.from_numpy(values) for key, values in read_edges(Path(edges), len(x)).items()}
-    data = Data(x=torch.from_numpy(x), y=torch.from_numpy(y), **arcs)
-    name = Path(edges).name.partition(".")[0]
-    return _completed(data, split, name, undirected, metric)
+    data = _read_parts(Path(edges), Path(features), Path(labels))
+    return _completed(data, split, Path(edges).name.partition(".")[0], undirected, metric)
 
 
 def load_path(path: Path, split: Split = None, *, undirected: bool = False, metric: str | None = None) -> Data:
@@ -56,9 +52,8 @@ def load_path(path: Path, split: Split = None, *, undirected: bool = False, metr
         edges, features, labels = (_part(path, part) for part in ("edges", "features", "labels"))
         if split is None and any(path.glob("split.*")):
             split = _part(path, "split")
-        data = from_files(edges, features, labels, split=split, undirected=undirected, metric=metric or "accuracy")
-        data.name = path.resolve().name
-        return data
+        data = _read_parts(edges, features, labels)
+        return _completed(data, split, path.resolve().name, undirected, metric or "accuracy")
     if path.suffix.lower() in SUFFIXES:
         data = read_saved(path)
         own = data.get("metric")
@@ -80,6 +75,13 @@ def add_reverse(data: Data) -> Data:
             out[key] = torch.cat([value, value[lonely]])
     out.edge_index = torch.cat([data.edge_index, data.edge_index[:, lonely].flip(0)], dim=1)
     return out
+
+
+def _read_parts(edges: Path, features: Path, labels: Path) -> Data:
+    x = read_features(features)
+    y = read_labels(labels, len(x))
+    arcs = {key: torch.from_numpy(values) for key, values in read_edges(edges, len(x)).items()}
+    return Data(x=torch.from_numpy(x), y=torch.from_numpy(y), **arcs)
 
 
 def _completed(data: Data, split: Split, name: str, undirected: bool, metric: str) -> Data:

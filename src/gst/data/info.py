@@ -9,7 +9,7 @@ class DatasetInfo:
 
     name: str
     nodes: int
-    edges: int  # undirected pairs; of a directed graph arcs, self-loops among them
+    edges: int  # undirected pairs, or arcs of a directed graph; self-loops do not count
     features: int
     classes: int
     metric: str  # "accuracy" or "rocauc"

@@ -7,7 +7,7 @@ from typing import Any
 
 from torch_geometric.data import Data
 
-from gst.data.files import load_path
+from gst.data.files import Split, load_path
 from gst.data.finish import finish, stored_masks
 from gst.data.registry import ENTRIES, Entry
 from gst.data.roots import data_root
@@ -19,7 +19,7 @@ from gst.resolve import normal, resolve_name
 def load(
     dataset: str | os.PathLike[str],
     *,
-    split: int | str | os.PathLike[str] | None = None,
+    split: Split = None,
     root: str | os.PathLike[str] | None = None,
     **options: Any,
 ) -> Data:
@@ -28,7 +28,8 @@ def load(
     Args:
         dataset: a name from ``datasets()``, with options after a colon if it has any
             (``"synthetic:nodes=5000,degree=20"``, ``"Cora:split=paper"``), or a path: a PyG ``Data`` saved as ``.pt``,
-            or a folder with ``edges.*``, ``features.*``, ``labels.*`` and perhaps ``split.*``.
+            or a folder with ``edges.*``, ``features.*``, ``labels.*`` and perhaps ``split.*``. Where a folder has the
+            name of a data set, ``./name`` means the folder.
         split: None for the default; a number for a shipped split or a seed; ``"public"``, ``"paper"`` or
             ``"random"``, the last two with an optional seed (``"random:3"``); for own data also a split file.
         root: where raw files are kept, instead of ``$GST_DATA`` or the user's cache folder.
@@ -53,7 +54,7 @@ def load(
 
 def _load_entry(
     entry: Entry,
-    split: int | str | os.PathLike[str] | None,
+    split: Split,
     root: str | os.PathLike[str] | None,
     options: dict[str, Any],
 ) -> Data:
@@ -62,6 +63,8 @@ def _load_entry(
         data = entry.make(data_root(root), **options)
     except MemoryError as error:
         raise InputError(f"{info.name} does not fit into memory") from error
+    if entry.words:
+        data.x = data.x / data.x.sum(dim=1, keepdim=True).clamp(min=1)
     masks = choose(info.name, data.y, None if split is None else str(split), entry.sizes, stored_masks(data))
     changed = ",".join(f"{key}={_brief(value)}" for key, value in options.items() if value != entry.options[key])
     return finish(data, masks, name=f"{info.name}:{changed}" if changed else info.name, metric=info.metric)

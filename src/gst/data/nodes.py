@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import torch
+from pandas.api.types import is_numeric_dtype
 
 from gst.data.edges import node_ids
 from gst.data.reading import shown
@@ -33,10 +34,11 @@ def read_features(path: Path) -> np.ndarray:
         dense = array if isinstance(array, np.ndarray) else array.astype(np.float32).toarray()
         return np.array(dense, dtype=np.float32)  # a copy: the array may be a read-only map of the file
     table = read_table(path)
-    ids = _node_column(table)
-    if ids is not None:
-        table = _in_order(table.drop(columns=ids), _unique_ids(table[ids], path, len(table)))
-    text = [name for name in table.columns if not pd.api.types.is_numeric_dtype(table[name])]
+    column = _node_column(table)
+    if column is not None:
+        ids, table = _pop(table, column)
+        table = table.iloc[np.argsort(_unique_ids(ids, path, len(table)))]
+    text = [name for name, dtype in zip(table.columns, table.dtypes, strict=True) if not is_numeric_dtype(dtype)]
     if text or table.empty:
         found = f"the column {text[0]!r} holds text" if text else "it holds no values"
         raise InputError(f"{path} is no feature table: {found}; features are columns of numbers, one row a node")
@@ -51,7 +53,9 @@ def read_labels(path: Path, nodes: int) -> np.ndarray:
         bad = (values < -1) | (values >= nodes) | (np.floor(values) != values)
         if bad.any():
             node = int(bad.argmax())
-            raise InputError(f"{path}: node {node} has label {values[node]:g}: labels are 0, 1, … or −1 for unlabelled")
+            raise InputError(
+                f"{path}: node {node} has label {values[node]:g}: labels are 0, 1, … below {nodes}, −1 for none"
+            )
         return values.astype(np.int64)
     missing = np.isin(np.char.lower(values), MISSING)
     labels = np.full(nodes, -1)
@@ -89,29 +93,36 @@ def read_node_values(path: Path, nodes: int, what: str) -> np.ndarray:
         _require_rows(path, array.shape[0], nodes, what)
         return np.array(array, dtype=np.str_ if array.dtype.kind == "U" else np.float64)
     table = read_table(path, rows=nodes)
-    ids = _node_column(table)
-    if ids is None and table.shape[1] == 2:
-        ids = table.columns[0]
-    if table.shape[1] != (1 if ids is None else 2):
+    column = _node_column(table)
+    if column is None and table.shape[1] == 2:
+        column = 0
+    if table.shape[1] != (1 if column is None else 2):
         raise InputError(f"{path} has {table.shape[1]} columns: {what} are one column, or two: node and value")
-    if ids is None:
+    if column is None:
         _require_rows(path, len(table), nodes, what)
         return _plain(table.iloc[:, 0])
-    where = _unique_ids(table[ids], path, nodes)
-    values = _plain(table.drop(columns=ids).iloc[:, 0])
+    ids, table = _pop(table, column)
+    values = _plain(table.iloc[:, 0])
     out = np.full(nodes, np.nan) if values.dtype.kind == "f" else np.full(nodes, "", dtype=values.dtype)
-    out[where] = values
+    out[_unique_ids(ids, path, nodes)] = values
     return out
 
 
 def _plain(column: pd.Series) -> np.ndarray:
-    if pd.api.types.is_numeric_dtype(column):
+    if is_numeric_dtype(column):
         return column.to_numpy(np.float64, na_value=np.nan)
     return np.array(["" if missing else str(value) for value, missing in zip(column, column.isna(), strict=True)])
 
 
-def _node_column(table: pd.DataFrame) -> str | None:
-    return next((name for name in NODE_NAMES if name in table.columns and table.shape[1] > 1), None)
+def _node_column(table: pd.DataFrame) -> int | None:
+    """Where the node numbers are, if a column is named so and is not the only one."""
+    names = list(table.columns)
+    return next((names.index(name) for name in NODE_NAMES if name in names and len(names) > 1), None)
+
+
+def _pop(table: pd.DataFrame, column: int) -> tuple[pd.Series, pd.DataFrame]:
+    """A column by position, for names may repeat, and the rest."""
+    return table.iloc[:, column], table.iloc[:, [i for i in range(table.shape[1]) if i != column]]
 
 
 def _unique_ids(column: pd.Series, path: Path, nodes: int) -> np.ndarray:
@@ -121,10 +132,6 @@ def _unique_ids(column: pd.Series, path: Path, nodes: int) -> np.ndarray:
         row = int(repeated.to_numpy().argmax())
         raise InputError(f"{path}: row {row + 1} repeats node {ids[row]}: every node has one row")
     return ids
-
-
-def _in_order(table: pd.DataFrame, ids: np.ndarray) -> pd.DataFrame:
-    return table.iloc[np.argsort(ids)]
 
 
 def _require_rows(path: Path, rows: int, nodes: int, what: str) -> None:

@@ -31,6 +31,7 @@ class Source:
     open: Callable[[str], InMemoryDataset]
     raw: str
     files: tuple[str, ...]
+    columns: int | None = None  # of edge_index, where they are not two for every edge
 
     def raw_files(self, root: Path) -> list[Path]:
         return [root / self.raw / file for file in self.files]
@@ -92,7 +93,7 @@ def _open(source: Source, info: DatasetInfo, root: Path) -> Data:
     with _quiet():
         data = source.open(str(root))[0]
     assert isinstance(data, Data) and data.x is not None and data.edge_index is not None
-    columns = info.edges if info.directed else 2 * info.edges
+    columns = source.columns or 2 * info.edges
     expected = (info.nodes, info.features, columns, info.classes)
     actual = (*data.x.shape, data.edge_index.shape[1], int(data.y.max()) + 1)
     if actual != expected:

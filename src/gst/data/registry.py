@@ -23,10 +23,11 @@ class Entry:
     make: Callable[..., Data]  # the data root first, then the options
     sizes: Sizes
     options: Mapping[str, int | float] = field(default_factory=dict)  # names and defaults
+    words: bool = False  # x counts words: rows are divided by their sum, as all published numbers have it
 
 
-def _published(source: Source, info: DatasetInfo, sizes: Sizes = RANDOM) -> Entry:
-    return Entry(info, partial(fetch, source, info), sizes)
+def _published(source: Source, info: DatasetInfo, sizes: Sizes = RANDOM, *, words: bool = True) -> Entry:
+    return Entry(info, partial(fetch, source, info), sizes, words=words)
 
 
 def _planetoid(name: str, nodes: int, edges: int, features: int, classes: int) -> Entry:
@@ -47,17 +48,18 @@ def _heterophilous(name: str, nodes: int, edges: int, features: int) -> Entry:
     low = name.lower()
     split = "shipped: 0 of 10 (50/25/25 %)"
     info = DatasetInfo(name, nodes, edges, features, 2, "rocauc", False, split, "PyG HeterophilousGraphDataset")
-    return _published(Source(partial(HeterophilousGraphDataset, name=name), f"{low}/raw", (f"{low}.npz",)), info)
+    source = Source(partial(HeterophilousGraphDataset, name=name), f"{low}/raw", (f"{low}.npz",))
+    return _published(source, info, words=False)
 
 
-def _wikipedia(name: str, nodes: int, edges: int, features: int) -> Entry:
+def _wikipedia(name: str, nodes: int, columns: int, loops: int, features: int) -> Entry:
     low = name.lower()
     splits = tuple(f"{low}_split_0.6_0.2_{i}.npz" for i in range(10))
     files = ("out1_node_feature_label.txt", "out1_graph_edges.txt", *splits)
     opener = partial(WikipediaNetwork, name=low, geom_gcn_preprocess=True)
     split = "shipped: 0 of 10 (48/32/20 %)"
-    info = DatasetInfo(name, nodes, edges, features, 5, "accuracy", True, split, "PyG WikipediaNetwork")
-    return _published(Source(opener, f"{low}/geom_gcn/raw", files), info)
+    info = DatasetInfo(name, nodes, columns - loops, features, 5, "accuracy", True, split, "PyG WikipediaNetwork")
+    return _published(Source(opener, f"{low}/geom_gcn/raw", files, columns), info)
 
 
 def _digits() -> Entry:
@@ -86,8 +88,8 @@ ENTRIES: dict[str, Entry] = {
         _gnn_benchmark(Coauthor, "Physics", "ms_academic_phy.npz", (34_493, 247_962, 8415, 5)),
         _heterophilous("Tolokers", 11_758, 519_000, 10),
         _heterophilous("Minesweeper", 10_000, 39_402, 7),
-        _wikipedia("Chameleon", 2277, 36_101, 2325),
-        _wikipedia("Squirrel", 5201, 217_073, 2089),
+        _wikipedia("Chameleon", 2277, 36_101, 50, 2325),
+        _wikipedia("Squirrel", 5201, 217_073, 140, 2089),
         _synthetic(),
     )
 }

@@ -47,7 +47,8 @@ def _why(error: Exception) -> str:
 
 def _checked(fields: dict[Any, Any], path: Path) -> Data:
     """A fresh ``Data`` of the fields, in the promised types, if their shapes agree."""
-    fields = {str(key): _plain(value) for key, value in fields.items()}
+    # names that begin with _ are how PyG's storage keeps its own state
+    fields = {str(k): _plain(v) for k, v in fields.items() if v is not None and not str(k).startswith("_")}
     for key in ("x", "y", "edge_index"):
         if not isinstance(fields.get(key), Tensor) or fields[key].layout != torch.strided:
             raise InputError(f"{path} has no dense tensor {key!r}: x, y and edge_index are needed")

@@ -3,7 +3,6 @@
 Unlabelled nodes (label −1) belong to no part.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -147,14 +146,15 @@ def choose(name: str, y: Tensor, split: int | str | None, sizes: Sizes, shipped:
     """
     kind, number = parse_split(split)
     seed = number or 0
-    pick: dict[str, Callable[[], Masks]] = {
-        "default": lambda: random_split(y, sizes, seed) if shipped is None else _shipped(name, shipped, 0),
-        "number": lambda: random_split(y, sizes, seed) if not _several(shipped) else _shipped(name, shipped, seed),
-        "public": lambda: _shipped(name, shipped, 0),
-        "paper": lambda: paper_split(y, _paper_train(name), seed),
-        "random": lambda: random_split(y, RANDOM, seed),
-    }
-    return pick[kind]()
+    if kind == "paper":
+        return paper_split(y, _paper_train(name), seed)
+    if kind == "random":
+        return random_split(y, RANDOM, seed)
+    if kind == "public" or (kind == "default" and shipped is not None):
+        return _shipped(name, shipped, 0)
+    if kind == "number" and _several(shipped):
+        return _shipped(name, shipped, seed)
+    return random_split(y, sizes, seed)
 
 
 def _several(shipped: Masks | None) -> bool:

@@ -2,9 +2,8 @@
 
 Inside ``with gated(model, data, values)`` column e of ``data.edge_index`` counts with value v_e ≥ 0. Value 0 is
 deletion, to rounding, and still has a gradient; value 2 is the column twice:
-
-- sums Σ v_e·message_e; means Σ v_e·message_e / Σ v_e; attention v_e·exp(s_e) / Σ v_k·exp(s_k), s the logits;
-- degrees Σ v_e, also under the square roots of GCN.
+sums are Σ v_e·message_e, means Σ v_e·message_e / Σ v_e, attention is v_e·exp(s_e) / Σ v_k·exp(s_k) with logits s, and
+degrees are Σ v_e, also under the square roots of GCN.
 
 A node that lost all its columns aggregates zero. Where a formula would then divide by zero it divides by one, so the
 gradient of a removed column is what its return with value 1 would add. Self-loops that the data carries always count
@@ -22,7 +21,7 @@ import torch
 import torch_geometric.utils
 from torch import Tensor, nn
 from torch_geometric.data import Data
-from torch_geometric.nn import MeanAggregation, MessagePassing, SumAggregation
+from torch_geometric.nn import MeanAggregation, MessagePassing, Sequential, SumAggregation
 from torch_geometric.nn.conv.gcn_conv import gcn_norm
 from torch_geometric.utils import add_remaining_self_loops, add_self_loops, degree, scatter, softmax
 from torch_geometric.utils.num_nodes import maybe_num_nodes
@@ -38,7 +37,9 @@ def call_model(model: nn.Module, data: Data) -> Tensor:
 
     A ``forward`` whose one required parameter is named data, batch or graph, or annotated ``Data``, is given ``data``.
     """
-    parameters = inspect.signature(model.forward).parameters.values()
+    parameters = list(inspect.signature(model.forward).parameters.values())
+    if isinstance(model, Sequential):  # its forward may be (*args, **kwargs)
+        parameters = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in model.signature.param_dict]
     required = [p for p in parameters if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
     if len(required) == 1:
         annotation = getattr(required[0].annotation, "__name__", str(required[0].annotation))
@@ -172,11 +173,10 @@ class _Gate:
             edge_index, weight = add_remaining_self_loops(edge_index, weight, 2.0 if improved else 1.0, nodes)
         gate, in_layer = self.match(edge_index, frame.module), isinstance(frame.module, MessagePassing)
         value = weight if in_layer and frame.weighted else weight * gate
-        row, col = edge_index
-        target = col if flow == "source_to_target" else row
-        total = scatter(value, target, 0, nodes)
+        row, col = edge_index if flow == "source_to_target" else edge_index.flip(0)
+        total = scatter(value, col, 0, nodes)
         scale = torch.where(total > 0, total, 1.0).rsqrt()
-        kept, back = scale * (total > 0), scale * (degree(target, nodes) > 0)
+        kept, back = scale * (total > 0), scale * (degree(col, nodes) > 0)
         factor = torch.where(gate == 0, back[row] * back[col], kept[row] * kept[col])
         frame.attended = in_layer
         return edge_index, factor * (value if in_layer else weight)
@@ -222,7 +222,7 @@ def check_model(model: nn.Module, data: Data) -> None:
         raise InputError(f"{name} must return float scores of shape [{piece.num_nodes}, C], C ≥ 2 classes, not {shape}")
     if torch.equal(whole, wanted):
         raise InputError(f"the output of {name} does not change when edges are removed; does it keep a cache?")
-    if not (gap := float((found - wanted).abs().max() / wanted.abs().max().clamp(min=1))) <= TOLERANCE:
+    if not (gap := float((found.detach() - wanted).abs().max() / wanted.abs().max().clamp(min=1))) <= TOLERANCE:
         raise InputError(
             f"{name} ({kinds}): an edge of value 0 is not as good as gone (difference {gap:.2g}); gst can follow "
             "edge_weight, aggr='sum' or 'mean', and PyG's softmax, degree and gcn_norm: compute with these"

@@ -1,0 +1,247 @@
+"""The command line: parse, call, print."""
+
+import inspect
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from gst import console
+from gst.cache import Cache
+from gst.data import datasets as list_datasets
+from gst.data import from_files, load
+from gst.data.roots import data_root
+from gst.errors import GSTError, InputError
+from gst.evaluate.inspect import inspect_run
+from gst.evaluate.latency import inference_times
+from gst.export import FORMATS, default_name
+from gst.export import export as write_export
+from gst.protocol import sparsify
+from gst.result import Result
+from gst.settings import Settings
+from gst.sparsifiers import METHODS
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Fewer edges, same answers: graph sparse training and its peers.",
+)
+Json = Annotated[bool, typer.Option("--json", help="print one JSON object on stdout")]
+RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="folder written by gst run --out")]
+
+
+def with_settings(command: Callable[..., None]) -> Callable[..., None]:
+    """Adds an option for every field of Settings, so that the two cannot part."""
+    signature = inspect.signature(command)
+    own = [p for p in signature.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
+    extra = []
+    for name, field in Settings.model_fields.items():
+        if name in signature.parameters:
+            continue
+        flag = f"--{name.replace('_', '-')}"
+        kind: Any = field.annotation if field.annotation in (int, float, bool, str) else str
+        flags = [f"{flag}/--no-{flag[2:]}"] if kind is bool else [flag]
+        option = typer.Option(*flags, help=f"{field.description} [{field.default}]", rich_help_panel="Settings")
+        annotation = Annotated[kind | None, option]
+        extra.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation))
+    command.__signature__ = signature.replace(parameters=own + extra)  # type: ignore[attr-defined]
+    command.__annotations__ |= {p.name: p.annotation for p in extra}
+    return command
+
+
+@app.command()
+@with_settings
+def run(
+    *,
+    dataset: Annotated[str | None, typer.Option(help="name (see gst datasets), .pt file or folder of your own")] = None,
+    edges: Annotated[Path | None, typer.Option(help="own edge list, CSV, Parquet or .npy")] = None,
+    features: Annotated[Path | None, typer.Option(help="own features, .npy, .npz, CSV or Parquet")] = None,
+    labels: Annotated[Path | None, typer.Option(help="own labels, .npy, .npz, CSV or Parquet")] = None,
+    undirected: Annotated[bool, typer.Option("--undirected", help="own edge list names each pair once")] = False,
+    split: Annotated[str | None, typer.Option(help="number, public, paper, random, or a file")] = None,
+    method: Annotated[str, typer.Option(help="see gst methods")] = "gst",
+    backbone: Annotated[str, typer.Option(help="gcn, gin or gat")] = "gcn",
+    sparsity: Annotated[float | None, typer.Option(help="share of edges to remove")] = None,
+    keep: Annotated[int | None, typer.Option(help="number of edges to keep, instead of a share")] = None,
+    out: Annotated[Path | None, typer.Option(help="folder for the result")] = None,
+    retrain: Annotated[bool, typer.Option("--retrain", help="also train a fresh model on the sparse graph")] = False,
+    dense: Annotated[bool, typer.Option(help="also train on the full graph, for comparison")] = True,
+    cache: Annotated[bool, typer.Option(help="keep anchors and dense baselines on disk")] = True,
+    data_root: Annotated[Path | None, typer.Option(help="folder of data and caches, else $GST_DATA")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="no progress bars")] = False,
+    as_json: Json = False,
+    **settings: Any,
+) -> None:
+    """Make a graph sparse and train a model on it."""
+    data = _load(dataset, edges, features, labels, undirected, split, data_root)
+    if out is not None:
+        _check_writable(out)
+    if "eigenpairs" in settings and str(settings["eigenpairs"] or "").isdigit():
+        settings["eigenpairs"] = int(settings["eigenpairs"])
+    with console.progress_bars(quiet) as watch:
+        result = sparsify(
+            data,
+            method,
+            backbone=backbone,
+            sparsity=sparsity,
+            keep=keep,
+            dense=dense,
+            retrain=retrain,
+            cache=Cache(_data_root(data_root) / "anchors") if cache else False,
+            watch=watch,
+            **settings,
+        )
+    result.metrics["inference"] = inference_times(result.model, data, result.graph)  # type: ignore[arg-type]
+    result.metrics["out"] = None if out is None else str(out)
+    if out is not None:
+        result.save(out)
+    if as_json:
+        _print_json({**result.metrics, "settings": result.settings.model_dump()})
+    else:
+        console.result(result.metrics)
+        if out is not None:
+            console.out.print(f"saved to {out} (gst inspect {out})")
+
+
+@app.command()
+def demo(
+    sparsity: Annotated[float, typer.Option(help="share of edges to remove")] = 0.7,
+    seed: Annotated[int, typer.Option(help="seed of all random numbers")] = 0,
+    quiet: Annotated[bool, typer.Option("--quiet", help="no progress bars")] = False,
+    as_json: Json = False,
+) -> None:
+    """Handwritten digits as a graph: GST against random edges, in under a minute, with no network."""
+    data = load("digits")
+    results = {}
+    with console.progress_bars(quiet) as watch:
+        common: dict[str, Any] = {"sparsity": sparsity, "seed": seed, "cache": False, "watch": watch, "retrain": True}
+        results["gst"] = sparsify(data, "gst", dense=True, **common)
+        results["random"] = sparsify(data, "random", **common)
+    found = results["gst"]
+    found.metrics["inference"] = inference_times(found.model, data, found.graph)  # type: ignore[arg-type]
+    if as_json:
+        _print_json({name: result.metrics for name, result in results.items()})
+        return
+    console.result(found.metrics)
+    baseline = results["random"].metrics
+    console.out.print(f"random edges at the same sparsity, fresh model: test accuracy {baseline['retrain_test']:.1f}")
+
+
+@app.command()
+def datasets(as_json: Json = False) -> None:
+    """List the data sets that have a name."""
+    rows = [vars(info) for info in list_datasets()]
+    if as_json:
+        _print_json({"datasets": rows})
+    else:
+        console.table("data sets", rows[0], [row.values() for row in rows])
+
+
+@app.command()
+def methods(as_json: Json = False) -> None:
+    """List the sparsifiers."""
+    columns = ("kind", "needs_labels", "needs_model", "complexity", "reference")
+    rows = [{"name": name, **{c: getattr(m, c) for c in columns}} for name, m in METHODS.items()]
+    if as_json:
+        _print_json({"methods": rows})
+    else:
+        console.table("methods", [c.replace("_", " ") for c in rows[0]], [row.values() for row in rows])
+
+
+@app.command("inspect")
+def inspect_command(run: RunFolder, as_json: Json = False) -> None:
+    """Show what a run kept, what it removed and how it scored."""
+    result = Result.load(run)
+    facts = inspect_run(result)
+    if as_json:
+        _print_json({**result.metrics, "structure": facts, "settings": result.settings.model_dump()})
+        return
+    console.result(result.metrics)
+    console.out.print()
+    console.table("structure", ["", "dense", "sparse"], [[name, *pair] for name, pair in facts.items()])
+
+
+@app.command()
+def export(
+    run: RunFolder,
+    to: Annotated[str, typer.Option(help=", ".join(FORMATS))] = "pyg",
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="file to write, else one in RUN")] = None,
+    as_json: Json = False,
+) -> None:
+    """Write the sparse graph for another tool."""
+    target = output or run / default_name(to)
+    graph = Result.load(run).graph
+    write_export(graph, to, target)
+    if as_json:
+        _print_json({"out": str(target), "to": to, "columns": graph.num_edges})
+    else:
+        console.out.print(f"wrote {target}")
+
+
+def main() -> None:
+    """Entry point: one line for a person's mistake, 2; 130 when interrupted."""
+    try:
+        code = app(standalone_mode=False)
+    except GSTError as error:
+        _fail(str(error), 2)
+    except KeyboardInterrupt:
+        _fail("interrupted", 130)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(141)
+    except Exception as error:
+        message = getattr(error, "format_message", None)  # the command-line parser's own errors
+        if message is None:
+            if type(error).__name__ == "Abort":
+                _fail("interrupted", 130)
+            raise
+        _fail(message(), getattr(error, "exit_code", 2))
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _fail(message: str, code: int) -> None:
+    print(f"gst: {' '.join(message.split())}", file=sys.stderr)
+    sys.exit(code)
+
+
+def _print_json(content: dict[str, Any]) -> None:
+    print(json.dumps(content, ensure_ascii=False))
+
+
+def _load(
+    dataset: str | None,
+    edges: Path | None,
+    features: Path | None,
+    labels: Path | None,
+    undirected: bool,
+    split: str | None,
+    root: Path | None,
+) -> Any:
+    chosen: Any = int(split) if split is not None and split.isdigit() else split
+    if edges is None:
+        if dataset is None:
+            raise InputError("no data: give --dataset NAME, or --edges, --features and --labels of your own")
+        return load(dataset, split=chosen, root=root)
+    if dataset is not None:
+        raise InputError("give either --dataset or --edges, not both")
+    if features is None or labels is None:
+        raise InputError("--edges needs --features and --labels")
+    return from_files(edges, features, labels, split=chosen, undirected=undirected)
+
+
+def _check_writable(folder: Path) -> None:
+    """Finds out before hours of training."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot write to --out {folder}: {error.strerror}") from None
+    if not os.access(folder, os.W_OK):
+        raise InputError(f"cannot write to --out {folder}: permission denied")
+
+
+_data_root = data_root

@@ -1,0 +1,13 @@
+import os
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("gst", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
+settings.load_profile("gst")
+
+
+@pytest.fixture(autouse=True)
+def own_data_root(tmp_path_factory, monkeypatch):
+    """No test reads or writes the user's own cache; those of real data share one root."""
+    monkeypatch.setenv("GST_DATA", os.environ.get("GST_TEST_DATA") or str(tmp_path_factory.getbasetemp() / "data"))

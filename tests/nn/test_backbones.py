@@ -1,0 +1,135 @@
+"""Backbones against PyG's own layers, against deletion, and against finite differences."""
+
+import pytest
+import torch
+from graphs import KINDS, random_graph
+from torch.autograd import gradcheck
+from torch_geometric.nn import GATConv, GCNConv, GINConv
+
+from gst.errors import InputError
+from gst.graph import EdgeSet
+from gst.nn.backbones import BACKBONES, GAT, GCN
+from gst.nn.features import SparseFeatures, as_features
+from gst.nn.layers import GATLayer, GCNLayer, GINLayer
+
+NAMES = list(BACKBONES)
+
+
+def build(name: str, data, **kwargs):
+    torch.manual_seed(1)
+    extra = {"heads": 2} if name == "gat" else {}
+    return BACKBONES[name](data.x.shape[1], 8, 3, **extra, **kwargs).eval()
+
+
+def as_pyg(layer, inputs: int, outputs: int):
+    """The PyG layer with the same weights."""
+    if isinstance(layer, GCNLayer):
+        other = GCNConv(inputs, outputs)
+        other.lin.weight.data = layer.weight.data.t().contiguous()
+    elif isinstance(layer, GINLayer):
+        other = GINConv(torch.nn.Linear(inputs, outputs), train_eps=True)
+        other.nn.weight.data, other.nn.bias.data = layer.weight.data.t().contiguous(), layer.bias.data
+        other.eps.data = layer.eps.data.view(1)
+        return other
+    else:
+        other = GATConv(inputs, outputs // layer.heads, heads=layer.heads)
+        other.lin.weight.data = layer.weight.data.t().contiguous()
+        other.att_src.data, other.att_dst.data = layer.attend_source.data[None], layer.attend_target.data[None]
+    other.bias.data = layer.bias.data
+    return other
+
+
+@pytest.mark.parametrize("kind", [k for k in KINDS if not k.get("weighted")])
+@pytest.mark.parametrize("layer", [GCNLayer(5, 6), GINLayer(5, 6), GATLayer(5, 3, heads=2)])
+def test_layers_equal_pyg(layer, kind):
+    data = random_graph(**kind)
+    torch.nn.init.normal_(layer.bias)
+    with torch.no_grad():
+        ours = layer(data.x, EdgeSet.from_data(data).adjacency, None)
+        theirs = as_pyg(layer, 5, 6)(data.x, data.edge_index)
+    assert torch.allclose(ours, theirs, atol=1e-5)
+
+
+def test_weighted_gcn_equals_pyg():
+    data = random_graph(weighted=True, directed=True, loops=True)
+    layer = GCNLayer(5, 6)
+    with torch.no_grad():
+        ours = layer(data.x, EdgeSet.from_data(data).adjacency, None)
+        theirs = as_pyg(layer, 5, 6)(data.x, data.edge_index, data.edge_weight)
+    assert torch.allclose(ours, theirs, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("seed", range(3))
+def test_gate_zero_is_deletion(name, kind, seed):
+    data = random_graph(nodes=20, edges=50, seed=seed, **kind)
+    edges, model = EdgeSet.from_data(data), build(name, data, layers=2 + seed % 2)
+    keep = torch.rand(edges.num_edges) < 0.5
+    mask = 0.5 + torch.rand(edges.num_edges)
+    with torch.no_grad():
+        gated = model(data.x, edges.adjacency, mask * keep)
+        deleted = model(data.x, edges.subset(keep).adjacency, mask[keep])
+        assert torch.allclose(gated, deleted, atol=1e-5)
+        plain = model(data.x, edges.adjacency, keep.float())
+        pruned = edges.sparse_graph(data, keep)
+        assert torch.allclose(plain, model(pruned.x, pruned.edge_index, pruned.get("edge_weight")), atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", NAMES)
+def test_pruned_edges_have_a_gradient(name, kind):
+    data = random_graph(nodes=20, edges=50, **kind)
+    edges, model = EdgeSet.from_data(data), build(name, data)
+    keep = torch.arange(edges.num_edges) % 2 == 0
+    keep[(edges.pairs == int(edges.pairs[0, 1])).any(0)] = False  # a node with no kept edge at all
+    gate = keep.float().requires_grad_()
+    (model(data.x, edges.adjacency, gate) ** 2).sum().backward()
+    assert torch.isfinite(gate.grad).all()
+    assert bool((gate.grad[~keep] != 0).all())
+
+
+@pytest.mark.parametrize("kind", [{}, {"directed": True, "loops": True}])
+@pytest.mark.parametrize("name", NAMES)
+def test_gradient_of_every_edge_value(name, kind):
+    data = random_graph(nodes=7, edges=12, **kind)
+    edges, model = EdgeSet.from_data(data), build(name, data).double()
+    values = torch.rand(edges.num_edges, dtype=torch.float64) + 0.1
+    values[0] = 0
+    assert gradcheck(lambda v: model(data.x.double(), edges.adjacency, v), (values.requires_grad_(),))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_sparse_features_change_nothing(name):
+    data = random_graph(features=60)
+    data.x = data.x * (torch.rand_like(data.x) < 0.04)
+    sparse = as_features(data.x)
+    assert isinstance(sparse, SparseFeatures)
+    model, edges = build(name, data), EdgeSet.from_data(data)
+    assert torch.allclose(model(sparse, edges.adjacency), model(data.x, edges.adjacency), atol=1e-5)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_edges_at_all(name):
+    data = random_graph()
+    edges, model = EdgeSet.from_data(data), build(name, data)
+    none = torch.zeros(edges.num_edges, dtype=torch.bool)
+    assert torch.isfinite(model(data.x, edges.subset(none).adjacency)).all()
+
+
+def test_attention_survives_huge_logits():
+    data = random_graph()
+    edges = EdgeSet.from_data(data)
+    model = GAT(5, 8, 3, heads=2).eval()
+    with torch.no_grad():
+        out = model(data.x * 1e4, edges.adjacency, torch.zeros(edges.num_edges))
+    assert torch.isfinite(out).all()
+
+
+def test_gat_needs_a_width_its_heads_can_share():
+    with pytest.raises(InputError, match="hidden 10 is not a multiple of the 8"):
+        GAT(5, 10, 3)
+
+
+def test_number_of_layers():
+    assert len(GCN(5, 8, 3, layers=4).layers) == 4 and len(GCN(5, 8, 3, layers=1).layers) == 1

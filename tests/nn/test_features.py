@@ -1,0 +1,55 @@
+import torch
+from torch.autograd import gradcheck
+
+from gst.nn.features import SparseFeatures, as_features, dropout, feature_dropout, linear
+
+
+def test_layout_follows_density():
+    thin = (torch.rand(50, 40) < 0.02).float()
+    assert isinstance(as_features(thin), SparseFeatures)
+    assert isinstance(as_features(torch.rand(50, 40)), torch.Tensor)
+
+
+def test_sparse_and_dense_products_agree_with_their_gradients():
+    x = torch.randn(30, 20) * (torch.rand(30, 20) < 0.04)
+    sparse = as_features(x)
+    assert isinstance(sparse, SparseFeatures) and torch.equal(sparse.dense(), x)
+    weight = torch.randn(20, 6, requires_grad=True)
+    same = weight.detach().clone().requires_grad_()
+    (linear(sparse, weight) ** 2).sum().backward()
+    (linear(x, same) ** 2).sum().backward()
+    assert torch.allclose(weight.grad, same.grad, atol=1e-5)
+
+
+def test_dropout_keeps_the_mean_and_the_right_share():
+    torch.manual_seed(0)
+    x = torch.ones(1000, 333)
+    for p in (0.25, 0.5, 0.6):
+        out = dropout(x, p, training=True)
+        zeros = float((out == 0).double().mean())
+        assert abs(zeros - p) < 0.005
+        assert abs(float(out.mean()) - 1) < 0.01
+        assert out.unique().numel() == 2
+    # every byte of a random word is used: neighbours are independent
+    kept = (dropout(x, 0.5, training=True) > 0).double()
+    assert abs(float((kept[:, 1:] * kept[:, :-1]).mean()) - 0.25) < 0.005
+    share = kept.flatten()[: 8 * 41000].view(-1, 8).mean(0)
+    assert bool(((share - 0.5).abs() < 0.01).all())
+
+
+def test_dropout_gradient_is_its_own_mask():
+    x = torch.randn(20, 5, dtype=torch.float64, requires_grad=True)
+
+    def repeated(x: torch.Tensor) -> torch.Tensor:
+        torch.manual_seed(3)
+        return dropout(x, 0.5, training=True)
+
+    assert gradcheck(repeated, (x,))
+    assert dropout(x, 0.5, training=False) is x
+    assert dropout(x, 0.0, training=True) is x
+
+
+def test_sparse_dropout_touches_values_only():
+    x = as_features((torch.rand(50, 40) < 0.03).float())
+    out = feature_dropout(x, 0.5, training=True)
+    assert out.pattern is x.pattern and set(out.values.unique().tolist()) <= {0.0, 2.0}
