@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from gst.graph import EdgeSet
-from gst.training import Best, Progress, Trainer, Watcher
+from gst.training import Trainer, Watcher, train
 
 
 @dataclass(frozen=True)
@@ -24,13 +24,8 @@ class Anchor:
 
 
 def train_anchor(trainer: Trainer, edges: EdgeSet, epochs: int, watch: Watcher) -> dict[str, Any]:
-    """Trains Θ and Ψ together on m_g ⊙ A; returns the parts of the anchor of the best validation epoch."""
-    best = Best()
-    for epoch in range(1, epochs + 1):
-        trainer.step(edges)
-        with torch.no_grad():
-            mask = trainer.mask(edges)
-        val, logits = trainer.evaluate(edges, mask)
-        best.offer(val, epoch, lambda mask=mask, logits=logits: {**trainer.state(), "mask": mask, "logits": logits})  # type: ignore[misc]
-        watch(Progress("anchor", epoch, epochs, val, best.val, 0.0))
-    return {**best.kept, "val": best.val, "epoch": best.epoch}
+    """Trains Θ and Ψ together on m_g ⊙ A; the parts of the anchor of the best validation epoch."""
+    best = train(trainer, edges, epochs, "anchor", 0.0, watch)
+    with torch.no_grad():
+        mask = trainer.mask(edges)
+    return {**best.kept, "mask": mask, "logits": trainer.logits(edges, mask), "val": best.val, "epoch": best.epoch}

@@ -42,6 +42,41 @@ class Adjacency:
         values = torch.cat([edge_values, diagonal])[self.source]
         return values if self.weight is None else values * self.weight.to(values.dtype)
 
+    def blocks(self, depth: int, nodes: Tensor | None = None) -> "list[Block]":
+        """What ``depth`` layers must compute for the outputs of ``nodes`` (sorted ids; None: all), first layer first."""
+        if nodes is None:
+            everyone = torch.arange(self.pattern.shape[0], device=self.loops.device)
+            return [Block(self, self.pattern, None, everyone, everyone)] * depth
+        found: list[Block] = []
+        for _ in range(depth):
+            wanted = torch.zeros_like(self.loops, dtype=torch.bool)
+            wanted[nodes] = True
+            entries = wanted[self.pattern.row].nonzero().flatten()
+            reached, col = torch.unique(self.pattern.col[entries], return_inverse=True)
+            row = torch.searchsorted(nodes, self.pattern.row[entries])
+            pattern = Pattern(row, col, (nodes.numel(), reached.numel()))
+            found.insert(0, Block(self, pattern, entries, reached, torch.searchsorted(reached, nodes)))
+            nodes = reached
+        return found
+
+
+@dataclass(frozen=True)
+class Block:
+    """One layer's share of an adjacency: only the rows that are wanted and the columns that they read.
+
+    The loss of a few labelled nodes sees only their receptive field; computing nothing else is exact and much cheaper.
+    """
+
+    adjacency: Adjacency
+    pattern: Pattern  # [rows, columns], renumbered
+    entries: Tensor | None  # which entries of the adjacency these are; None: all
+    nodes: Tensor  # the node of each column
+    own: Tensor  # the column of each row's own node
+
+    def select(self, values: Tensor) -> Tensor:
+        """The entry values of this block."""
+        return values if self.entries is None else values[self.entries]
+
 
 @dataclass(frozen=True)
 class EdgeSet:

@@ -6,7 +6,7 @@ from typing import Any
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
-from gst.cache import Cache, Content, NoCache, fingerprint
+from gst.cache import Cache, Content, NoCache, anchor_settings, fingerprint
 from gst.graph import EdgeSet
 from gst.models import build_network, find_device, reset_parameters
 from gst.nn.network import Network, OwnNetwork
@@ -54,7 +54,7 @@ def sparsify(
             model, backbone=backbone, sparsity=sparsity, keep=keep, cache=cache, watch=watch, **chosen.model_dump()
         ).fit(data)
         kept, scores, module = fitted.keep_, fitted.scores_, fitted.model_
-        metrics = {"val": fitted.val_, "test": run.task.score(fitted.logits_, "test")}
+        metrics = {"val": fitted.val_, "test": run.task.score(fitted.logits_[run.task.test], "test")}
         seconds = fitted.seconds_
         metrics |= run.fresh(kept, "retrain") if retrain else {}
     else:
@@ -107,7 +107,8 @@ class _Run:
         """``{phase}_val`` and ``{phase}_test`` of a model trained from scratch on these edges."""
         if keep is not None:
             return self._train(keep, phase)
-        depends = {"data": fingerprint(self.data), "backbone": normal(self.backbone), **self.settings.model_dump()}
+        depends = {"data": fingerprint(self.data), "backbone": normal(self.backbone), **anchor_settings(self.settings)}
+        depends["sparse_epochs"] = self.settings.sparse_epochs
 
         def make() -> Content:
             return {}, self._train(None, phase)
@@ -125,4 +126,4 @@ class _Run:
             trainer = Trainer(self.last, task, lr=settings.lr, weight_decay=settings.weight_decay)
             sparsity = 1 - edges.num_edges / self.edges.num_edges
             best = train(trainer, edges, settings.anchor_epochs + settings.sparse_epochs, phase, sparsity, self.watch)
-        return {f"{phase}_val": best.val, f"{phase}_test": task.score(best.kept["logits"], "test")}
+        return {f"{phase}_val": best.val, f"{phase}_test": trainer.evaluate(edges, "test")}

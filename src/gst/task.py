@@ -63,13 +63,12 @@ class Task:
         return cls(y.long(), ids["train"], ids["val"], ids["test"], classes, metric)
 
     def loss(self, logits: Tensor) -> Tensor:
-        """Cross-entropy over the training nodes."""
-        return functional.cross_entropy(logits[self.train], self.y[self.train])
+        """Cross-entropy of the logits of the training nodes."""
+        return functional.cross_entropy(logits, self.y[self.train])
 
     def score(self, logits: Tensor, split: str) -> float:
-        """Accuracy or ROC-AUC on one split, in percent."""
-        nodes = getattr(self, split)
-        logits, y = logits[nodes], self.y[nodes]
+        """Accuracy or ROC-AUC of the logits of one split's nodes, in percent."""
+        y = self.y[getattr(self, split)]
         if self.metric == "rocauc":
             return 100 * roc_auc(logits[:, 1] - logits[:, 0], y)
         return 100 * accuracy(logits, y)

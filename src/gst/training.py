@@ -57,8 +57,8 @@ class Trainer:
         x: Features | None = None,
     ) -> None:
         self.network, self.task, self.masker, self.x = network, task, masker, x
-        modules = [network.module] if masker is None else [network.module, masker]
-        parameters = [p for module in modules for p in module.parameters() if p.requires_grad]
+        self._modules: dict[str, nn.Module] = {"model": network.module} | ({} if masker is None else {"masker": masker})
+        parameters = [p for module in self._modules.values() for p in module.parameters() if p.requires_grad]
         self.optimizer = torch.optim.Adam(parameters, lr=lr, weight_decay=weight_decay)
 
     def mask(self, edges: EdgeSet) -> Tensor | None:
@@ -72,23 +72,29 @@ class Trainer:
         """One epoch of full-batch training with the task loss."""
         self.network.module.train()
         self.optimizer.zero_grad()
-        self.task.loss(self.network.logits(edges, self.mask(edges))).backward()
+        self.task.loss(self.network.logits(edges, self.mask(edges), self.task.train)).backward()
         self.optimizer.step()
 
     @torch.no_grad()
-    def evaluate(self, edges: EdgeSet, mask: Tensor | None = None) -> tuple[float, Tensor]:
-        """Validation score and logits in evaluation mode: as deployed, or under a mask."""
+    def evaluate(self, edges: EdgeSet, split: str = "val") -> float:
+        """Score of the network on these edges as it would be deployed: evaluation mode, no masker."""
         self.network.module.eval()
-        logits = self.network.logits(edges, mask)
-        return self.task.score(logits, "val"), logits
+        return self.task.score(self.network.logits(edges, None, getattr(self.task, split)), split)
+
+    @torch.no_grad()
+    def logits(self, edges: EdgeSet, mask: Tensor | None = None) -> Tensor:
+        """Evaluation-mode logits of all nodes."""
+        self.network.module.eval()
+        return self.network.logits(edges, mask)
 
     def state(self) -> dict[str, Any]:
         """Copies, not references, of everything that learns."""
-        return {"model": copy_state(self.network.module), "masker": copy_state(self.masker)}
+        return {name: deepcopy(module.state_dict()) for name, module in self._modules.items()}
 
-
-def copy_state(module: nn.Module | None) -> dict[str, Tensor] | None:
-    return None if module is None else deepcopy(module.state_dict())
+    def restore(self, state: dict[str, Any]) -> None:
+        """Puts such copies back."""
+        for name, module in self._modules.items():
+            module.load_state_dict(state[name])
 
 
 @dataclass
@@ -105,12 +111,12 @@ class Best:
 
 
 def train(trainer: Trainer, edges: EdgeSet, epochs: int, phase: str, sparsity: float, watch: Watcher) -> Best:
-    """Plain training on fixed edges; keeps model and logits of the best epoch and puts the model back there."""
+    """Plain training on fixed edges; leaves the network as it was at its best epoch."""
     best = Best()
     for epoch in range(1, epochs + 1):
         trainer.step(edges)
-        val, logits = trainer.evaluate(edges)
-        best.offer(val, epoch, lambda logits=logits: {**trainer.state(), "logits": logits})  # type: ignore[misc]
+        val = trainer.evaluate(edges)
+        best.offer(val, epoch, trainer.state)
         watch(Progress(phase, epoch, epochs, val, best.val, sparsity))
-    trainer.network.module.load_state_dict(best.kept["model"])
+    trainer.restore(best.kept)
     return best

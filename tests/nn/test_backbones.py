@@ -11,6 +11,7 @@ from gst.graph import EdgeSet
 from gst.nn.backbones import BACKBONES, GAT, GCN
 from gst.nn.features import SparseFeatures, as_features
 from gst.nn.layers import GATLayer, GCNLayer, GINLayer
+from gst.nn.network import NativeNetwork
 
 NAMES = list(BACKBONES)
 
@@ -19,6 +20,10 @@ def build(name: str, data, **kwargs):
     torch.manual_seed(1)
     extra = {"heads": 2} if name == "gat" else {}
     return BACKBONES[name](data.x.shape[1], 8, 3, **extra, **kwargs).eval()
+
+
+def logits(model, x, edges, values=None, nodes=None):
+    return NativeNetwork(model, x).logits(edges, values, nodes)
 
 
 def as_pyg(layer, inputs: int, outputs: int):
@@ -45,7 +50,7 @@ def test_layers_equal_pyg(layer, kind):
     data = random_graph(**kind)
     torch.nn.init.normal_(layer.bias)
     with torch.no_grad():
-        ours = layer(data.x, EdgeSet.from_data(data).adjacency, None)
+        ours = layer(data.x, EdgeSet.from_data(data).adjacency.blocks(1)[0], None)
         theirs = as_pyg(layer, 5, 6)(data.x, data.edge_index)
     assert torch.allclose(ours, theirs, atol=1e-5)
 
@@ -54,7 +59,7 @@ def test_weighted_gcn_equals_pyg():
     data = random_graph(weighted=True, directed=True, loops=True)
     layer = GCNLayer(5, 6)
     with torch.no_grad():
-        ours = layer(data.x, EdgeSet.from_data(data).adjacency, None)
+        ours = layer(data.x, EdgeSet.from_data(data).adjacency.blocks(1)[0], None)
         theirs = as_pyg(layer, 5, 6)(data.x, data.edge_index, data.edge_weight)
     assert torch.allclose(ours, theirs, atol=1e-5)
 
@@ -68,10 +73,10 @@ def test_gate_zero_is_deletion(name, kind, seed):
     keep = torch.rand(edges.num_edges) < 0.5
     mask = 0.5 + torch.rand(edges.num_edges)
     with torch.no_grad():
-        gated = model(data.x, edges.adjacency, mask * keep)
-        deleted = model(data.x, edges.subset(keep).adjacency, mask[keep])
+        gated = logits(model, data.x, edges, mask * keep)
+        deleted = logits(model, data.x, edges.subset(keep), mask[keep])
         assert torch.allclose(gated, deleted, atol=1e-5)
-        plain = model(data.x, edges.adjacency, keep.float())
+        plain = logits(model, data.x, edges, keep.float())
         pruned = edges.sparse_graph(data, keep)
         assert torch.allclose(plain, model(pruned.x, pruned.edge_index, pruned.get("edge_weight")), atol=1e-5)
 
@@ -84,7 +89,7 @@ def test_pruned_edges_have_a_gradient(name, kind):
     keep = torch.arange(edges.num_edges) % 2 == 0
     keep[(edges.pairs == int(edges.pairs[0, 1])).any(0)] = False  # a node with no kept edge at all
     gate = keep.float().requires_grad_()
-    (model(data.x, edges.adjacency, gate) ** 2).sum().backward()
+    (logits(model, data.x, edges, gate) ** 2).sum().backward()
     assert torch.isfinite(gate.grad).all()
     assert bool((gate.grad[~keep] != 0).all())
 
@@ -96,7 +101,7 @@ def test_gradient_of_every_edge_value(name, kind):
     edges, model = EdgeSet.from_data(data), build(name, data).double()
     values = torch.rand(edges.num_edges, dtype=torch.float64) + 0.1
     values[0] = 0
-    assert gradcheck(lambda v: model(data.x.double(), edges.adjacency, v), (values.requires_grad_(),))
+    assert gradcheck(lambda v: logits(model, data.x.double(), edges, v), (values.requires_grad_(),))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -106,7 +111,7 @@ def test_sparse_features_change_nothing(name):
     sparse = as_features(data.x)
     assert isinstance(sparse, SparseFeatures)
     model, edges = build(name, data), EdgeSet.from_data(data)
-    assert torch.allclose(model(sparse, edges.adjacency), model(data.x, edges.adjacency), atol=1e-5)
+    assert torch.allclose(logits(model, sparse, edges), logits(model, data.x, edges), atol=1e-5)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -114,7 +119,7 @@ def test_no_edges_at_all(name):
     data = random_graph()
     edges, model = EdgeSet.from_data(data), build(name, data)
     none = torch.zeros(edges.num_edges, dtype=torch.bool)
-    assert torch.isfinite(model(data.x, edges.subset(none).adjacency)).all()
+    assert torch.isfinite(logits(model, data.x, edges.subset(none))).all()
 
 
 def test_attention_survives_huge_logits():
@@ -122,7 +127,7 @@ def test_attention_survives_huge_logits():
     edges = EdgeSet.from_data(data)
     model = GAT(5, 8, 3, heads=2).eval()
     with torch.no_grad():
-        out = model(data.x * 1e4, edges.adjacency, torch.zeros(edges.num_edges))
+        out = logits(model, data.x * 1e4, edges, torch.zeros(edges.num_edges))
     assert torch.isfinite(out).all()
 
 
@@ -133,3 +138,20 @@ def test_gat_needs_a_width_its_heads_can_share():
 
 def test_number_of_layers():
     assert len(GCN(5, 8, 3, layers=4).layers) == 4 and len(GCN(5, 8, 3, layers=1).layers) == 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("sparse", [False, True])
+def test_receptive_field_gives_the_same_logits_and_gradients(name, kind, sparse):
+    data = random_graph(nodes=40, edges=60, features=30, **kind)
+    if sparse:
+        data.x = data.x * (torch.rand_like(data.x) < 0.04)
+    edges, model = EdgeSet.from_data(data), build(name, data)
+    nodes, x = torch.tensor([0, 7, 39]), as_features(data.x)
+    values = (0.5 + torch.rand(edges.num_edges)).requires_grad_()
+    parts = [logits(model, x, edges, values)[nodes], logits(model, x, edges, values, nodes)]
+    assert torch.allclose(*parts, atol=1e-5)
+    learned = [values, *model.parameters()]
+    whole, field = (torch.autograd.grad((part**2).sum(), learned) for part in parts)
+    assert all(torch.allclose(a, b, atol=1e-4) for a, b in zip(whole, field, strict=True))

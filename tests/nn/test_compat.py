@@ -1,7 +1,9 @@
 """Any PyG model with gated edges: value 0 is deletion, and a deleted edge still has a gradient."""
 
+import copy
+import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 import torch
@@ -20,6 +22,7 @@ from gst.errors import InputError
 from gst.nn.compat import LARGE, call_model, check_model, gated
 
 NODES, FEATURES, CLASSES = 16, 4, 3
+EMPTIED = torch.tensor([3, 4])  # nodes that the tests take every column from
 
 
 class TutorialConv(pyg.MessagePassing):
@@ -162,7 +165,7 @@ NO_WAY_BACK = {"ChebConv", "tutorial without loops"}
 def graph(*, directed: bool, seed: int = 0) -> Data:
     """Random columns with repeated ones, self-loops (one of them twice) and isolated nodes, in no order."""
     draw = torch.Generator().manual_seed(seed)
-    columns = torch.randint(1, NODES - 2, (2, 40), generator=draw)
+    columns = torch.randint(1, NODES - 2, (2, 70), generator=draw)
     columns = columns[:, columns[0] != columns[1]]
     columns = torch.cat([columns, columns[:, :4]], dim=1)
     if not directed:
@@ -183,15 +186,24 @@ def loops(data: Data) -> Tensor:
 
 
 def kept(data: Data, seed: int = 0) -> Tensor:
-    """A random half; nodes 3 and 4 lose every column in both directions."""
+    """A random half; some nodes lose every column in both directions."""
     keep = torch.rand(data.num_edges, generator=torch.Generator().manual_seed(seed)) < 0.5
-    lost = torch.isin(data.edge_index, torch.tensor([3, 4])).any(0)
+    lost = torch.isin(data.edge_index, EMPTIED).any(0)
     return (keep & ~lost) | loops(data)
 
 
+@functools.cache
 def build(name: str) -> nn.Module:
     torch.manual_seed(1)
     return MODELS[name]().double().eval()
+
+
+@pytest.fixture(autouse=True)
+def double_precision() -> Iterator[None]:
+    """For what layers compute in the default type, such as ``degree``."""
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(torch.float32)
 
 
 def run(model: nn.Module, data: Data, values: Tensor) -> Tensor:
@@ -226,14 +238,13 @@ def test_gradients_are_those_of_finite_differences(name: str, directed: bool) ->
     draw = torch.Generator().manual_seed(2)
     values = torch.rand(data.num_edges, generator=draw, dtype=torch.float64) + 0.3
     # some columns at 0, none of them the last one of its node, where the mean and 1/√degree jump
-    source, target = data.edge_index
-    removed = [
-        e for e in range(data.num_edges) if source[e] != target[e] and min(degree(target)[data.edge_index[:, e]]) > 3
-    ]
+    busy = torch.minimum(*(degree(row, NODES) for row in data.edge_index))[data.edge_index].amin(0) > 4
+    removed = (busy & ~loops(data)).nonzero()[:, 0].tolist()
+    assert len(removed) > 5
     values[removed[::3]] = 0
     values.requires_grad_()
     (slope,) = torch.autograd.grad(score(run(model, data, values)), values)
-    for e in [*removed[::6], *range(0, data.num_edges, 11)]:
+    for e in [*removed[:7:3], *range(5)]:
         step = torch.zeros_like(values).index_fill_(0, torch.tensor(e), 1e-6)
         with torch.no_grad():
             difference = score(run(model, data, values + step)) - score(run(model, data, values - step))
@@ -249,10 +260,13 @@ def test_removed_columns_have_gradients(name: str, directed: bool) -> None:
     (slope,) = torch.autograd.grad(score(run(model, data, values)), values)
     assert slope.isfinite().all()
     assert not slope[loops(data)].any()
-    if name in NO_WAY_BACK or directed:  # a column may truly have no effect there, from a node with nothing coming in
-        assert slope[~keep].count_nonzero() > 0.3 * (~keep).sum()
+    # a column from a node that nothing reaches any more may truly have no effect, along directed paths also farther off
+    effective = ~keep & torch.isin(data.edge_index[0], data.edge_index[1, keep])
+    if name in NO_WAY_BACK:
+        effective &= ~torch.isin(data.edge_index, EMPTIED).any(0)
     else:
-        assert slope[~keep].all()
+        assert slope[effective & torch.isin(data.edge_index[1], EMPTIED)].any()
+    assert slope[effective].count_nonzero() >= (0.6 if directed else 1.0) * effective.sum()
 
 
 @every_model
@@ -267,25 +281,23 @@ def test_everything_is_put_back(name: str) -> None:
     before = call_model(model, data)
     names = dict(vars(inspect.getmodule(TutorialConv)))
     with pytest.raises(KeyError), gated(model, data, torch.zeros_like(data.edge_weight)):
-        assert torch_softmax_is_replaced()
+        assert softmax_is_replaced()
         call_model(model, data)
         raise KeyError
     torch.testing.assert_close(call_model(model, data), before, rtol=0, atol=0)
     assert dict(vars(inspect.getmodule(TutorialConv))) == names
-    assert not torch_softmax_is_replaced()
+    assert not softmax_is_replaced()
     for module in model.modules():
         hooks = [value for key, value in vars(module).items() if key.endswith("_hooks")]
         assert not any(hooks)
 
 
-def torch_softmax_is_replaced() -> bool:
+def softmax_is_replaced() -> bool:
     return utils.softmax is not utils._softmax.softmax
 
 
-@settings(max_examples=30, deadline=None)
-@given(
-    st.integers(0, 10_000), st.sampled_from(["GCN", "GraphSAGE", "GAT", "GATv2", "TAGConv", "tutorial"]), st.booleans()
-)
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10_000), st.sampled_from(["GCN", "GraphSAGE", "GIN", "GAT", "GATv2"]), st.booleans())
 def test_zero_is_deletion_on_many_graphs(seed: int, name: str, directed: bool) -> None:
     data, model = graph(directed=directed, seed=seed), build(name)
     keep = kept(data, seed)
@@ -296,7 +308,7 @@ def test_zero_is_deletion_on_many_graphs(seed: int, name: str, directed: bool) -
 def test_a_node_without_columns_sees_what_a_return_would_add() -> None:
     """Into an empty node, the gradient of a removed column is exactly the change its return with value 1 makes."""
     data = graph(directed=True)
-    data.edge_index = data.edge_index[:, ~loops(data)]
+    data = Data(x=data.x, edge_index=data.edge_index[:, ~loops(data)])
     layers = [pyg.SAGEConv(FEATURES, 2), pyg.TransformerConv(FEATURES, 2), pyg.GraphConv(FEATURES, 2, aggr="mean")]
     column = 0
     values = (data.edge_index[1] != data.edge_index[1, column]).double()
@@ -310,14 +322,12 @@ def test_a_node_without_columns_sees_what_a_return_would_add() -> None:
 
 
 def test_weights_are_multiplied_once() -> None:
-    data, model = graph(directed=False), build("edge weights handed down")
-    values = torch.rand(data.num_edges, dtype=torch.float64).masked_fill(loops(data), 1) + 0.5 * ~loops(data)
-    mean = model.second
-    model.second = pyg.GraphConv(8, CLASSES).double()  # the mean of GraphConv counts edges, not weights
+    data, model = graph(directed=False), copy.deepcopy(build("edge weights handed down"))
+    model.second = pyg.GraphConv(8, CLASSES)  # by sum: the mean of GraphConv counts edges, not weights
+    values = torch.rand(data.num_edges).masked_fill(loops(data), 1.0)
     weighted = data.clone()
     weighted.edge_weight = data.edge_weight * values
     torch.testing.assert_close(run(model, data, values), call_model(model, weighted))
-    model.second = mean
 
 
 def test_values_are_matched_by_columns_not_by_count() -> None:
@@ -351,9 +361,10 @@ def test_another_model_is_not_gated() -> None:
 
 
 def test_single_precision_and_training_mode() -> None:
-    data, model = graph(directed=False).apply(lambda t: t.float() if t.is_floating_point() else t), build("GAT").float()
-    keep = kept(data)
-    output = run(model.train(), data, keep.double())
+    torch.set_default_dtype(torch.float32)
+    data = graph(directed=False).apply(lambda t: t.float() if t.is_floating_point() else t)
+    model, keep = copy.deepcopy(build("GAT")).float().train(), kept(data)
+    output = run(model, data, keep.double())
     assert output.dtype == torch.float32
     torch.testing.assert_close(output, call_model(model, data.edge_subgraph(keep)), rtol=1e-5, atol=1e-5)
 
@@ -434,10 +445,10 @@ def conv(**options: object) -> nn.Module:
         (Cache(), "does not change when edges are removed"),
         *((Forward(conv(aggr=aggr)), f"aggr='{aggr}'") for aggr in ("max", "min", "mul", "std", "median", "lstm")),
         (Forward(conv(aggr=["mean", "sum"])), r"aggr=\['mean', 'sum'\]"),
-        (Forward(HiddenDegree()), r"\(HiddenDegree\): .* difference \d.* degree"),
-        (Forward(HiddenMean()), r"\(HiddenMean\): .* difference"),
-        (Forward(pyg.MFConv(FEATURES, 2)), r"\(MFConv\): .* difference"),
-        (Forward(Squared(), lambda m, x, e: m(x, e, x.new_ones(e.shape[1]))), r"\(Squared\): .* difference"),
+        (Forward(HiddenDegree()), r"\(HiddenDegree\): .*difference 0\.\d.* degree"),
+        (Forward(HiddenMean()), r"\(HiddenMean\): .*difference"),
+        (Forward(pyg.MFConv(FEATURES, 2)), r"\(MFConv\): .*difference"),
+        (Forward(Squared(), lambda m, x, e: m(x, e, x.new_ones(e.shape[1]))), r"\(Squared\): .*difference"),
         (Forward(Detached()), r"\(Detached\) removed edges have no finite, non-zero gradient"),
         (Forward(conv(), lambda m, x, e: m(x, e[:, ::2])), "SAGEConv must take data.edge_index as it is"),
         (
@@ -511,7 +522,7 @@ def test_check_looks_at_a_piece_of_a_large_graph() -> None:
 
 
 class TestCallModel:
-    data = Data(x=torch.randn(3, 2), edge_index=torch.tensor([[0, 1], [1, 2]]), y=torch.arange(3))
+    data = Data(x=torch.randn(3, 2, dtype=torch.float64), edge_index=torch.tensor([[0, 1], [1, 2]]), y=torch.arange(3))
 
     def call(self, forward: Callable[..., object]) -> object:
         model = nn.Module()

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from gst.errors import InputError
-from gst.graph import Adjacency, EdgeSet
+from gst.graph import Block, EdgeSet
 from gst.nn.features import Features, dropout, feature_dropout
 from gst.nn.layers import GATLayer, GCNLayer, GINLayer
 
@@ -15,8 +15,8 @@ from gst.nn.layers import GATLayer, GCNLayer, GINLayer
 class Backbone(nn.Module):
     """A stack of gated layers.
 
-    Called like any PyG model, ``model(x, edge_index, edge_weight)``; inside gst with an :class:`~gst.graph.Adjacency`
-    in place of ``edge_index``, built once, and one value per edge in place of ``edge_weight``.
+    Called like any PyG model, ``model(x, edge_index, edge_weight)``; inside gst by :meth:`run`, on blocks that are built
+    once and with one value per edge.
     """
 
     activation: Callable[[Tensor], Tensor] = staticmethod(torch.relu)
@@ -33,15 +33,19 @@ class Backbone(nn.Module):
     def layer(self, inputs: int, outputs: int, *, last: bool) -> nn.Module:
         raise NotImplementedError
 
-    def forward(self, x: Features, edge_index: Tensor | Adjacency, edge_weight: Tensor | None = None) -> Tensor:
-        if isinstance(edge_index, Tensor):
-            edges = EdgeSet.from_edge_index(edge_index, x.shape[0], edge_weight)
-            return self.forward(x, edges.adjacency)
+    def forward(self, x: Features, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
+        """Logits of all nodes."""
+        edges = EdgeSet.from_edge_index(edge_index, x.shape[0], edge_weight)
+        return self.run(x, edges.adjacency.blocks(len(self.layers)))
+
+    def run(self, x: Features, blocks: list[Block], edge_values: Tensor | None = None) -> Tensor:
+        """Logits of the last block's rows from the features of the first block's columns."""
         hidden = feature_dropout(x, self.dropout, self.training)
-        for layer in self.layers[:-1]:
-            hidden = self.activation(layer(hidden, edge_index, edge_weight))
-            hidden = dropout(hidden, self.dropout, self.training)
-        return self.layers[-1](hidden, edge_index, edge_weight)
+        for layer, block in zip(self.layers, blocks, strict=True):
+            if layer is not self.layers[0]:
+                hidden = dropout(self.activation(hidden), self.dropout, self.training)
+            hidden = layer(hidden, block, edge_values)
+        return hidden
 
 
 class GCN(Backbone):

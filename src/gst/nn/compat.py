@@ -224,8 +224,8 @@ def check_model(model: nn.Module, data: Data) -> None:
         raise InputError(f"the output of {name} does not change when edges are removed; does it keep a cache?")
     if not (gap := float((found.detach() - wanted).abs().max() / wanted.abs().max().clamp(min=1))) <= TOLERANCE:
         raise InputError(
-            f"{name} ({kinds}): an edge of value 0 is not as good as gone (difference {gap:.2g}); gst can follow "
-            "edge_weight, aggr='sum' or 'mean', and PyG's softmax, degree and gcn_norm: compute with these"
+            f"{name} ({kinds}): values 0, 1, 2 are not the same as 0, 1, 2 copies of an edge (difference {gap:.2g}); "
+            "gst follows edge_weight, aggr='sum' or 'mean', and PyG's softmax, degree and gcn_norm: use these"
         )
     weights = torch.randn(found.shape, generator=torch.Generator().manual_seed(0)).to(found)
     slope = torch.autograd.grad(found, values, weights, allow_unused=True)[0] if found.requires_grad else None

@@ -38,6 +38,19 @@ def as_features(x: Tensor) -> Features:
     return SparseFeatures(Pattern(row, col, (x.shape[0], x.shape[1])), x[row, col])
 
 
+def rows(x: Features, nodes: Tensor) -> Features:
+    """The features of some nodes, given by their sorted ids."""
+    if nodes.numel() == x.shape[0]:
+        return x
+    if not isinstance(x, SparseFeatures):
+        return x[nodes]
+    number = torch.full((x.shape[0],), -1, dtype=torch.long, device=nodes.device)
+    number[nodes] = torch.arange(nodes.numel(), device=nodes.device)
+    row = number[x.pattern.row]
+    chosen = row >= 0
+    return SparseFeatures(Pattern(row[chosen], x.pattern.col[chosen], (nodes.numel(), x.shape[1])), x.values[chosen])
+
+
 def linear(x: Features, weight: Tensor) -> Tensor:
     """X·W with ``weight`` of shape [in, out]."""
     return spmm(x.pattern, x.values, weight) if isinstance(x, SparseFeatures) else x @ weight

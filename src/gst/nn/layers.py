@@ -1,6 +1,6 @@
 r"""Graph convolutions with gated edges.
 
-Every layer takes one value per edge (mask times gate, m·g). Value 0 is deletion, to rounding: degrees, softmax and sums
+Every layer takes the features of a block's columns and one value per edge of the whole graph (mask times gate, m·g). Value 0 is deletion, to rounding: degrees, softmax and sums
 see only what is left. Yet an edge of value 0 still has a gradient, so that training can call it back.
 """
 
@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from gst.graph import Adjacency
+from gst.graph import Adjacency, Block
 from gst.nn.csr import row_max, row_sum, spmm
 from gst.nn.features import Features, linear
 
@@ -32,8 +32,9 @@ class GCNLayer(nn.Module):
         self.weight = glorot(inputs, outputs)
         self.bias = nn.Parameter(torch.zeros(outputs))
 
-    def forward(self, x: Features, adjacency: Adjacency, edge_values: Tensor | None) -> Tensor:
-        return spmm(adjacency.pattern, gcn_norm(adjacency, edge_values), linear(x, self.weight)) + self.bias
+    def forward(self, x: Features, block: Block, edge_values: Tensor | None) -> Tensor:
+        values = block.select(gcn_norm(block.adjacency, edge_values))
+        return spmm(block.pattern, values, linear(x, self.weight)) + self.bias
 
 
 def gcn_norm(adjacency: Adjacency, edge_values: Tensor | None) -> Tensor:
@@ -59,9 +60,9 @@ class GINLayer(nn.Module):
         self.bias = nn.Parameter(torch.zeros(outputs))
         self.eps = nn.Parameter(torch.zeros(()))
 
-    def forward(self, x: Features, adjacency: Adjacency, edge_values: Tensor | None) -> Tensor:
-        values = adjacency.values(edge_values, adjacency.loops + 1 + self.eps)
-        return spmm(adjacency.pattern, values, linear(x, self.weight)) + self.bias
+    def forward(self, x: Features, block: Block, edge_values: Tensor | None) -> Tensor:
+        values = block.adjacency.values(edge_values, block.adjacency.loops + 1 + self.eps)
+        return spmm(block.pattern, block.select(values), linear(x, self.weight)) + self.bias
 
 
 class GATLayer(nn.Module):
@@ -81,15 +82,15 @@ class GATLayer(nn.Module):
         self.attend_target = glorot(heads, outputs)
         self.bias = nn.Parameter(torch.zeros(heads * outputs))
 
-    def forward(self, x: Features, adjacency: Adjacency, edge_values: Tensor | None) -> Tensor:
-        pattern = adjacency.pattern
+    def forward(self, x: Features, block: Block, edge_values: Tensor | None) -> Tensor:
+        pattern, loops = block.pattern, block.adjacency.loops
         hidden = linear(x, self.weight)
         by_head = hidden.view(hidden.shape[0], self.heads, -1)
         source = (by_head * self.attend_source).sum(-1)
-        target = (by_head * self.attend_target).sum(-1)
+        target = (by_head * self.attend_target).sum(-1)[block.own]
         logits = functional.leaky_relu(target[pattern.row] + source[pattern.col], 0.2)  # [nnz, heads]
 
-        values = adjacency.values(edge_values, torch.ones_like(adjacency.loops)).unsqueeze(1)
+        values = block.select(block.adjacency.values(edge_values, torch.ones_like(loops))).unsqueeze(1)
         # the largest logit of what is left: an absent edge must not push the others into underflow
         top = row_max(pattern, logits.masked_fill(values == 0, -torch.inf))
         weight = values * (logits - top[pattern.row]).clamp(max=60).exp()

@@ -96,19 +96,18 @@ class GST:
         if settings.topology and settings.tune and kept < edges.num_edges:
             topology, topology_seconds = self._topology(store, depends, edges, anchor, settings)
 
-        network.module.load_state_dict(anchor.model)
-        masker.load_state_dict(anchor.masker)
         start = time.perf_counter()
         with seeded(settings.seed + 2):
             trainer = new_trainer()
+            trainer.restore({"model": anchor.model, "masker": anchor.masker})
             best, self.history_ = sparse_phase(trainer, anchor, edges, topology, kept, settings, self.watch)
-        network.module.load_state_dict(best.kept["model"])
-        masker.load_state_dict(best.kept["masker"])
+        trainer.restore(best.kept)
+        keep = best.kept["keep"]
+        importance = edge_importance(trainer, anchor, edges, topology, keep, settings)
         seconds = time.perf_counter() - start
 
-        self.keep_ = best.kept["keep"].cpu()
-        self.logits_ = best.kept["logits"].cpu()
-        importance = edge_importance(trainer, anchor, edges, topology, best.kept["keep"], settings)
+        self.keep_ = keep.cpu()
+        self.logits_ = trainer.logits(edges.subset(keep)).cpu()
         self.settings_, self.anchor_, self.model_, self.val_ = settings, anchor, network.module, best.val
         self.edges_ = edges.to(torch.device("cpu"))
         self.mask_ = self.edges_.to_columns(self.keep_, True)
@@ -167,8 +166,8 @@ def sparse_phase(
     best, history = Best(), []
     for epoch in range(1, settings.sparse_epochs + 1):
         trainer.step(sparse)
-        val, logits = trainer.evaluate(sparse)
-        best.offer(val, epoch, lambda k=keep, z=logits: {**trainer.state(), "keep": k, "logits": z})  # type: ignore[misc]
+        val = trainer.evaluate(sparse)
+        best.offer(val, epoch, lambda keep=keep: {**trainer.state(), "keep": keep})  # type: ignore[misc]
         swapped = 0
         if settings.tune and epoch % settings.interval == 0:
             share = inverse_power(epoch // settings.interval, updates, settings.swap_ratio, settings.decay)
