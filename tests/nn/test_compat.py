@@ -342,11 +342,11 @@ def test_values_are_matched_by_columns_not_by_count() -> None:
         torch.testing.assert_close(run(model, data, keep.double()), expected, rtol=1e-10, atol=1e-10)
 
 
-def test_a_removed_column_with_a_huge_logit_does_no_harm() -> None:
-    data = graph(directed=False)
-    data.x[3] *= 1e4
-    keep = ~(data.edge_index == 3).any(0)
-    model = build("TransformerConv")
+@pytest.mark.parametrize("scale", [1e4, -1e4])
+def test_a_removed_column_with_a_huge_logit_does_no_harm(scale: float) -> None:
+    data, model = graph(directed=False), build("TransformerConv")
+    data.x[3] *= scale
+    keep = data.edge_index[0] != 3
     values = keep.double().requires_grad_()
     output = run(model, data, values)
     torch.testing.assert_close(output, call_model(model, data.edge_subgraph(keep)), rtol=1e-10, atol=1e-10)
@@ -354,10 +354,34 @@ def test_a_removed_column_with_a_huge_logit_does_no_harm() -> None:
 
 
 def test_another_model_is_not_gated() -> None:
-    data, model, other = graph(directed=False), build("GAT"), build("GATv2")
-    expected = call_model(other, data)
+    data, model = graph(directed=False), build("GAT")
+    other, expected = copy.deepcopy(model), call_model(model, data)
     with gated(model, data, kept(data).double()):
+        assert not torch.allclose(call_model(model, data), expected)
         torch.testing.assert_close(call_model(other, data), expected, rtol=0, atol=0)
+        with pytest.raises(RuntimeError):  # an interrupted call leaves nothing behind
+            model(data.x[:, 1:], data.edge_index)
+        torch.testing.assert_close(call_model(other, data), expected, rtol=0, atol=0)
+
+
+def test_gcn_without_loops_ignores_what_comes_from_a_node_without_columns_into_it() -> None:
+    """PyG gives such a source the factor 0; a removed column from it acts on the degree of its target alone."""
+    data = Data(x=torch.randn(4, FEATURES), edge_index=torch.tensor([[0, 2, 1, 3], [1, 1, 2, 2]]))
+    model = pyg.GCNConv(FEATURES, 2, add_self_loops=False).double()
+    values = torch.tensor([0.0, 1.0, 1.0, 1.0], requires_grad=True)
+    (slope,) = torch.autograd.grad(score(run(model, data, values)), values)
+    step = torch.tensor([1e-6, 0.0, 0.0, 0.0])
+    difference = score(run(model, data, values + step)) - score(run(model, data, values - step))
+    assert slope[0].item() == pytest.approx(difference.item() / 2e-6, rel=1e-6)
+
+
+def test_all_columns_removed_or_none_there() -> None:
+    for name in ("GCN", "GAT", "GraphSAGE"):
+        data, model = graph(directed=False), build(name)
+        none = data.edge_subgraph(torch.zeros(data.num_edges, dtype=torch.bool))
+        torch.testing.assert_close(run(model, none, torch.ones(0)), call_model(model, none))
+        output = run(model, data, torch.zeros(data.num_edges))
+        torch.testing.assert_close(output, call_model(model, data.edge_subgraph(loops(data))))
 
 
 def test_single_precision_and_training_mode() -> None:

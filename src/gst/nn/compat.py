@@ -1,9 +1,8 @@
 """Gated edges for any model built of PyG ``MessagePassing`` layers.
 
 Inside ``with gated(model, data, values)`` column e of ``data.edge_index`` counts with value v_e ≥ 0. Value 0 is
-deletion, to rounding, and still has a gradient; value 2 is the column twice:
-sums are Σ v_e·message_e, means Σ v_e·message_e / Σ v_e, attention is v_e·exp(s_e) / Σ v_k·exp(s_k) with logits s, and
-degrees are Σ v_e, also under the square roots of GCN.
+deletion, to rounding, and still has a gradient; value 2 is the column twice. Sums are Σ v_e·message_e, means
+Σ v_e·message_e / Σ v_e, attention is v_e·exp(s_e) / Σ v_k·exp(s_k) with logits s, degrees are Σ v_e, in GCN too.
 
 A node that lost all its columns aggregates zero. Where a formula would then divide by zero it divides by one, so the
 gradient of a removed column is what its return with value 1 would add. Self-loops that the data carries always count
@@ -263,7 +262,8 @@ def _undisturbed(model: nn.Module, device: torch.device) -> Iterator[None]:
     except InputError:
         raise
     except Exception as error:
-        raise InputError(f"{type(model).__name__} fails on this data: {type(error).__name__}: {error}") from error
+        reason = f"{type(error).__name__} {' '.join(str(error).split())}"  # on one line
+        raise InputError(f"{type(model).__name__} fails on this data: {reason}") from error
     finally:
         for module, training in flags:
             module.training = training

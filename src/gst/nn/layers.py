@@ -19,6 +19,18 @@ def glorot(inputs: int, outputs: int) -> nn.Parameter:
     return nn.Parameter(weight)
 
 
+def propagate(block: Block, values: Tensor, x: Features, weight: Tensor) -> Tensor:
+    """A·X·W in the order that takes fewer multiplications; sparse features are multiplied first and so stay sparse."""
+    rows, columns = block.pattern.shape
+    inputs, outputs = weight.shape
+    values = block.select(values)
+    product_first = columns * inputs * outputs + block.pattern.nnz * outputs
+    sum_first = block.pattern.nnz * inputs + rows * inputs * outputs
+    if isinstance(x, Tensor) and sum_first < product_first:
+        return spmm(block.pattern, values, x) @ weight
+    return spmm(block.pattern, values, linear(x, weight))
+
+
 class GCNLayer(nn.Module):
     r"""Kipf & Welling, ICLR 2017, with the normalisation computed from the gated values.
 
@@ -33,8 +45,7 @@ class GCNLayer(nn.Module):
         self.bias = nn.Parameter(torch.zeros(outputs))
 
     def forward(self, x: Features, block: Block, edge_values: Tensor | None) -> Tensor:
-        values = block.select(gcn_norm(block.adjacency, edge_values))
-        return spmm(block.pattern, values, linear(x, self.weight)) + self.bias
+        return propagate(block, gcn_norm(block.adjacency, edge_values), x, self.weight) + self.bias
 
 
 def gcn_norm(adjacency: Adjacency, edge_values: Tensor | None) -> Tensor:
@@ -51,7 +62,6 @@ class GINLayer(nn.Module):
 
     .. math:: \Big((1 + ε) x_i + \sum_j m_{ij} g_{ij} x_j\Big) W + b
 
-    The product with W is taken first, which is the same and keeps sparse features sparse.
     """
 
     def __init__(self, inputs: int, outputs: int) -> None:
@@ -62,7 +72,7 @@ class GINLayer(nn.Module):
 
     def forward(self, x: Features, block: Block, edge_values: Tensor | None) -> Tensor:
         values = block.adjacency.values(edge_values, block.adjacency.loops + 1 + self.eps)
-        return spmm(block.pattern, block.select(values), linear(x, self.weight)) + self.bias
+        return propagate(block, values, x, self.weight) + self.bias
 
 
 class GATLayer(nn.Module):

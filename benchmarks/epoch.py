@@ -1,0 +1,96 @@
+"""GST's whole run against plain PyTorch Geometric training, in one process, as JSON.
+
+Peer: ``torch_geometric.nn.GCN`` on the dense graph, hidden 512, as many epochs as GST has in all, each a training step
+and a validation pass. GST: anchor + topology + sparse phase. Both are timed in alternating slices of one run, so that a
+noisy machine disturbs both alike; ``ratio`` below 1 means that GST is faster.
+
+    python benchmarks/epoch.py --datasets cora citeseer pubmed
+"""
+
+import argparse
+import json
+import resource
+import sys
+import time
+
+import torch
+from torch_geometric.data import Data
+from torch_geometric.nn import GCN
+
+import gst
+from gst.settings import paper_settings
+from gst.task import Task
+from gst.training import Progress
+
+
+class Peer:
+    """Plain PyG training of a two-layer GCN."""
+
+    def __init__(self, data: Data, hidden: int) -> None:
+        self.data, self.task = data, Task.from_data(data)
+        self.model = GCN(data.x.shape[1], hidden, 2, self.task.num_classes, dropout=0.5)
+        self.optimizer = torch.optim.Adam(self.model.parameters(), lr=0.001, weight_decay=5e-4)
+
+    def epoch(self) -> float:
+        self.model.train()
+        self.optimizer.zero_grad()
+        self.task.loss(self.model(self.data.x, self.data.edge_index)[self.task.train]).backward()
+        self.optimizer.step()
+        self.model.eval()
+        with torch.no_grad():
+            return self.task.score(self.model(self.data.x, self.data.edge_index)[self.task.val], "val")
+
+
+def race(name: str, hidden: int, sparsity: float, share: float) -> dict[str, float | int | str]:
+    """Times both on one data set; the peer runs a slice of its epochs whenever GST has finished as large a slice."""
+    data = gst.load(name)
+    epochs = {key: max(20, round(share * value)) for key, value in paper_settings(name, "gcn").items()}
+    total = sum(epochs.values())
+    peer = Peer(data, hidden)
+    for _ in range(2):
+        peer.epoch()
+    spent = {"peer": 0.0, "done": 0}
+
+    def watch(step: Progress) -> None:
+        if step.epoch % 20 == 0:
+            start = time.perf_counter()
+            for _ in range(20):
+                peer.epoch()
+            spent["peer"] += time.perf_counter() - start
+            spent["done"] += 20
+
+    start = time.perf_counter()
+    model = gst.GST(sparsity=sparsity, hidden=hidden, cache=False, watch=watch, **epochs).fit(data)
+    ours = time.perf_counter() - start - spent["peer"]
+    theirs = spent["peer"] * total / spent["done"]
+    return {
+        "dataset": name,
+        "hidden": hidden,
+        "sparsity": sparsity,
+        "epochs": total,
+        "gst_seconds": round(ours, 3),
+        "pyg_seconds": round(theirs, 3),
+        "ratio": round(ours / theirs, 3),
+        "topology_seconds": round(model.seconds_["topology"], 3),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--datasets", nargs="+", default=["cora", "citeseer", "pubmed"])
+    parser.add_argument("--hidden", type=int, default=512)
+    parser.add_argument("--sparsity", type=float, default=0.4)
+    parser.add_argument("--share", type=float, default=1.0, help="share of the paper's epochs, for a quick look")
+    args = parser.parse_args()
+    races = [race(name, args.hidden, args.sparsity, args.share) for name in args.datasets]
+    json.dump({"benchmark": "epoch", "threads": torch.get_num_threads(), "races": races}, sys.stdout, indent=2)
+    print()
+
+
+def peak_gib() -> float:
+    """Peak resident memory of this process."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+
+
+if __name__ == "__main__":
+    main()
