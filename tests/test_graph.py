@@ -50,7 +50,7 @@ def test_adjacency_is_the_matrix_scipy_builds(kind):
     data = random_graph(**kind)
     edges = EdgeSet.from_data(data)
     diagonal = edges.loops
-    dense = edges.adjacency.pattern.matrix(edges.adjacency.values(None, diagonal)).to_dense()
+    dense = edges.adjacency.pattern.matrix(edges.adjacency.values(None, diagonal, torch.float32)).to_dense()
     expected = to_scipy_sparse_matrix(data.edge_index, data.get("edge_weight"), data.num_nodes).toarray().T
     assert torch.allclose(dense, torch.tensor(expected, dtype=dense.dtype))
 

@@ -35,12 +35,12 @@ class Adjacency:
     loops: Tensor  # [N] weight of the self-loops that the data carries, 0 elsewhere
     num_edges: int
 
-    def values(self, edge_values: Tensor | None, diagonal: Tensor) -> Tensor:
+    def values(self, edge_values: Tensor | None, diagonal: Tensor, dtype: torch.dtype) -> Tensor:
         """Entry values from one value per edge (None: 1) and one per node."""
         if edge_values is None:
             edge_values = diagonal.new_ones(self.num_edges)
-        values = torch.cat([edge_values, diagonal])[self.source]
-        return values if self.weight is None else values * self.weight.to(values.dtype)
+        values = torch.cat([edge_values.to(dtype), diagonal.to(dtype)])[self.source]
+        return values if self.weight is None else values * self.weight.to(dtype)
 
     def blocks(self, depth: int, nodes: Tensor | None = None) -> "list[Block]":
         """What ``depth`` layers must compute for the outputs of ``nodes`` (sorted ids; None: all), first layer first."""

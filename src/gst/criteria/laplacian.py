@@ -34,7 +34,8 @@ class Laplacian:
         z = precondition * residual
         direction = z.copy()
         energy = np.einsum("ij,ij->j", residual, z)
-        goal = tolerance**2 * energy
+        # of a right-hand side in the null space only rounding is left, which no step can shrink
+        goal = np.maximum(tolerance**2 * energy, 1e-28 * np.einsum("ij,ij->j", right, precondition * right))
         for _ in range(20 * int(self.size**0.5) + 200):
             busy = energy > goal  # a column that is done must stand still: further steps divide zero by zero
             if not busy.any():

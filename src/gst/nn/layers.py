@@ -45,14 +45,14 @@ class GCNLayer(nn.Module):
         self.bias = nn.Parameter(torch.zeros(outputs))
 
     def forward(self, x: Features, block: Block, edge_values: Tensor | None) -> Tensor:
-        return propagate(block, gcn_norm(block.adjacency, edge_values), x, self.weight) + self.bias
+        return propagate(block, gcn_norm(block.adjacency, edge_values, self.weight.dtype), x, self.weight) + self.bias
 
 
-def gcn_norm(adjacency: Adjacency, edge_values: Tensor | None) -> Tensor:
+def gcn_norm(adjacency: Adjacency, edge_values: Tensor | None, dtype: torch.dtype) -> Tensor:
     """The entries of D̃^-½ (A∘m∘g + I) D̃^-½; D̃ sums each row, that is, what flows into a node."""
     pattern = adjacency.pattern
     diagonal = torch.where(adjacency.loops > 0, adjacency.loops, 1.0)
-    values = adjacency.values(edge_values, diagonal)
+    values = adjacency.values(edge_values, diagonal, dtype)
     scale = row_sum(pattern, values).rsqrt()
     return values * scale[pattern.row] * scale[pattern.col]
 
@@ -71,7 +71,8 @@ class GINLayer(nn.Module):
         self.eps = nn.Parameter(torch.zeros(()))
 
     def forward(self, x: Features, block: Block, edge_values: Tensor | None) -> Tensor:
-        values = block.adjacency.values(edge_values, block.adjacency.loops + 1 + self.eps)
+        diagonal = block.adjacency.loops + 1 + self.eps
+        values = block.adjacency.values(edge_values, diagonal, self.weight.dtype)
         return propagate(block, values, x, self.weight) + self.bias
 
 
@@ -100,7 +101,8 @@ class GATLayer(nn.Module):
         target = (by_head * self.attend_target).sum(-1)[block.own]
         logits = functional.leaky_relu(target[pattern.row] + source[pattern.col], 0.2)  # [nnz, heads]
 
-        values = block.select(block.adjacency.values(edge_values, torch.ones_like(loops))).unsqueeze(1)
+        values = block.adjacency.values(edge_values, torch.ones_like(loops), self.weight.dtype)
+        values = block.select(values).unsqueeze(1)
         # the largest logit of what is left: an absent edge must not push the others into underflow
         top = row_max(pattern, logits.masked_fill(values == 0, -torch.inf))
         weight = values * (logits - top[pattern.row]).clamp(max=60).exp()

@@ -1,0 +1,59 @@
+import numpy as np
+import pytest
+import torch
+from graphs import graphs, random_graph
+from hypothesis import given
+
+from gst.criteria.laplacian import Laplacian
+from gst.criteria.resistance import effective_resistance
+from gst.graph import EdgeSet
+
+
+def by_pseudo_inverse(edges: EdgeSet, weight: torch.Tensor) -> torch.Tensor:
+    u, v = edges.pairs
+    adjacency = torch.zeros(edges.num_nodes, edges.num_nodes, dtype=torch.float64)
+    adjacency.index_put_((u, v), weight.double(), accumulate=True)
+    adjacency = adjacency + adjacency.t()
+    inverse = torch.linalg.pinv(torch.diag(adjacency.sum(1)) - adjacency, hermitian=True)
+    return inverse[u, u] + inverse[v, v] - 2 * inverse[u, v]
+
+
+@given(graphs())
+def test_exact_equals_the_dense_pseudo_inverse(data):
+    edges = EdgeSet.from_data(data)
+    weight = 0.5 + torch.arange(edges.num_edges) % 4
+    assert torch.allclose(effective_resistance(edges, weight), by_pseudo_inverse(edges, weight), atol=1e-6)
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_exact_on_several_blocks_and_components(directed):
+    data = random_graph(nodes=150, edges=200, directed=directed)
+    edges = EdgeSet.from_data(data)
+    weight = 0.5 + torch.rand(edges.num_edges)
+    assert torch.allclose(effective_resistance(edges, weight), by_pseudo_inverse(edges, weight), atol=1e-6)
+
+
+def test_projections_keep_their_stated_error():
+    edges = EdgeSet.from_data(random_graph(nodes=200, edges=600))
+    weight = 0.5 + torch.rand(edges.num_edges)
+    exact = effective_resistance(edges, weight)
+    for k in (32, 200):
+        error = effective_resistance(edges, weight, projections=k, seed=1) / exact - 1
+        assert float(error.square().mean().sqrt()) < 1.3 * (2 / k) ** 0.5
+
+
+def test_a_bridge_resists_like_its_own_wire():
+    edges = EdgeSet.from_edge_index(torch.tensor([[0, 1, 2], [1, 2, 3]]), num_nodes=5)
+    weight = torch.tensor([1.0, 2.0, 4.0])
+    expected = torch.tensor([1.0, 0.5, 0.25], dtype=torch.float64)
+    assert torch.allclose(effective_resistance(edges, weight), expected)
+    assert torch.allclose(effective_resistance(edges, weight, projections=64), expected, rtol=0.6)
+
+
+def test_solver_leaves_finished_columns_alone():
+    edges = EdgeSet.from_data(random_graph(nodes=60, edges=90))
+    system = Laplacian(edges, np.ones(edges.num_edges))
+    right = np.zeros((60, 3))
+    right[0, 0], right[:, 1] = 1, 1  # the second lies in the null space of a connected graph, the third is zero
+    x = system.solve(right, 1e-12)
+    assert np.isfinite(x).all() and np.allclose(system.matrix @ x, system.centre(right), atol=1e-8)
