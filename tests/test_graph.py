@@ -1,11 +1,11 @@
 import pytest
 import torch
-from graphs import KINDS, graphs, random_graph
 from hypothesis import given
 from hypothesis import strategies as st
 from torch_geometric.data import Data
 from torch_geometric.utils import to_scipy_sparse_matrix
 
+from graphs import KINDS, graphs, random_graph
 from gst.errors import InputError
 from gst.graph import LOOP, EdgeSet, check_graph
 

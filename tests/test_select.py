@@ -43,9 +43,9 @@ def test_bad_sparsity(bad):
 def test_bad_counts():
     with pytest.raises(InputError, match="keep 11 is outside 0 … 10"):
         budget(10, keep=11)
-    with pytest.raises(InputError, match="either sparsity= .* or keep="):
+    with pytest.raises(InputError, match=r"either sparsity= .* or keep="):
         budget(10)
-    with pytest.raises(InputError, match="either sparsity= .* or keep="):
+    with pytest.raises(InputError, match=r"either sparsity= .* or keep="):
         budget(10, sparsity=0.5, keep=3)
 
 

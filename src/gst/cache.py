@@ -22,9 +22,13 @@ from gst.version import __version__
 Content = tuple[dict[str, Tensor], dict[str, Any]]
 
 # settings that the training on the full graph does not see
-_SPARSE_ONLY = frozenset(
-    "recipe sparse_epochs interval swap_ratio decay matrix eigenpairs semantic_weight topology_weight tune semantic topology".split()
-)
+_SPARSE_ONLY = {"recipe", "sparse_epochs", "interval", "swap_ratio", "decay", "matrix", "eigenpairs"} | {
+    "semantic_weight",
+    "topology_weight",
+    "tune",
+    "semantic",
+    "topology",
+}
 
 
 def anchor_settings(settings: Settings) -> dict[str, Any]:
@@ -39,7 +43,7 @@ def fingerprint(data: Data) -> str:
         tensor = data.get(name)
         if isinstance(tensor, Tensor):
             digest.update(f"{name} {tensor.dtype} {list(tensor.shape)}".encode())
-            digest.update(tensor.detach().cpu().contiguous().view(torch.uint8).numpy())
+            digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().data)
     return digest.hexdigest()
 
 

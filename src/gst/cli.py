@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -14,7 +14,7 @@ from gst import console
 from gst.cache import Cache
 from gst.data import datasets as list_datasets
 from gst.data import from_files, load
-from gst.data.roots import data_root
+from gst.data.roots import data_root as find_data_root
 from gst.errors import GSTError, InputError
 from gst.evaluate.inspect import inspect_run
 from gst.evaluate.latency import inference_times
@@ -92,7 +92,7 @@ def run(
             keep=keep,
             dense=dense,
             retrain=retrain,
-            cache=Cache(_data_root(data_root) / "anchors") if cache else False,
+            cache=Cache(find_data_root(data_root) / "anchors") if cache else False,
             watch=watch,
             **settings,
         )
@@ -139,7 +139,8 @@ def datasets(as_json: Json = False) -> None:
     if as_json:
         _print_json({"datasets": rows})
     else:
-        console.table("data sets", rows[0], [row.values() for row in rows])
+        shown = [name for name in rows[0] if name != "split"]  # words too long for a terminal; --json has them
+        console.table("data sets", shown, [[row[name] for name in shown] for row in rows])
 
 
 @app.command()
@@ -184,27 +185,27 @@ def export(
 
 
 def main() -> None:
-    """Entry point: one line for a person's mistake, 2; 130 when interrupted."""
+    """Entry point: one line for a person's mistake and exit code 2; 130 when interrupted."""
     try:
         code = app(standalone_mode=False)
     except GSTError as error:
         _fail(str(error), 2)
-    except KeyboardInterrupt:
-        _fail("interrupted", 130)
-    except BrokenPipeError:
+    except BrokenPipeError:  # the reader of a pipe has gone: nobody is left to tell
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
+    except KeyboardInterrupt:
+        code = 130
     except Exception as error:
-        message = getattr(error, "format_message", None)  # the command-line parser's own errors
+        message = getattr(error, "format_message", None)  # the command-line parser's own errors have one
         if message is None:
-            if type(error).__name__ == "Abort":
-                _fail("interrupted", 130)
             raise
         _fail(message(), getattr(error, "exit_code", 2))
+    if code == 130:  # the parser turns Ctrl-C into this
+        _fail("interrupted", 130)
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def _fail(message: str, code: int) -> None:
+def _fail(message: str, code: int) -> NoReturn:
     print(f"gst: {' '.join(message.split())}", file=sys.stderr)
     sys.exit(code)
 
@@ -242,6 +243,3 @@ def _check_writable(folder: Path) -> None:
         raise InputError(f"cannot write to --out {folder}: {error.strerror}") from None
     if not os.access(folder, os.W_OK):
         raise InputError(f"cannot write to --out {folder}: permission denied")
-
-
-_data_root = data_root

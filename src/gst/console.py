@@ -32,7 +32,7 @@ def progress_bars(quiet: bool) -> Iterator[Watcher]:
         tasks: dict[str, TaskID] = {}
 
         def watch(step: Progress) -> None:
-            shown = {"val": step.val, "best": step.best, "sparsity": step.sparsity}
+            shown: dict[str, Any] = {"val": step.val, "best": step.best, "sparsity": step.sparsity}
             if step.phase not in tasks or step.epoch == 1:
                 tasks[step.phase] = bars.add_task(step.phase, total=step.epochs, **shown)
             bars.update(tasks[step.phase], completed=step.epoch, **shown)
@@ -43,11 +43,11 @@ def progress_bars(quiet: bool) -> Iterator[Watcher]:
 def table(title: str, columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> None:
     """A plain table; numbers to the right."""
     grid = Table(title=title, title_justify="left", title_style="bold", header_style="bold", pad_edge=False, box=None)
-    rows = [[_text(cell) for cell in row] for row in rows]
+    cells = [[_text(cell) for cell in row] for row in rows]
     for index, name in enumerate(columns):
-        numeric = all(_numeric(row[index]) for row in rows)
+        numeric = all(_numeric(row[index]) for row in cells)
         grid.add_column(name, justify="right" if numeric else "left", overflow="fold")
-    for row in rows:
+    for row in cells:
         grid.add_row(*row)
     out.print(grid)
 
@@ -89,4 +89,7 @@ def _text(cell: Any) -> str:
 
 
 def _numeric(text: str) -> bool:
-    return text == "–" or text.replace(",", "").replace(".", "").replace("±", "").replace(" ", "").replace("−", "").isdigit()
+    return (
+        text == "–"
+        or text.replace(",", "").replace(".", "").replace("±", "").replace(" ", "").replace("−", "").isdigit()
+    )

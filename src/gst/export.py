@@ -34,7 +34,7 @@ def default_name(to: str) -> str:
 def edge_table(graph: Data) -> pandas.DataFrame:
     """One row a column of ``edge_index``: source, target, and every edge-level attribute."""
     table = {"source": graph.edge_index[0].numpy(), "target": graph.edge_index[1].numpy()}
-    for name in graph.edge_attrs():
+    for name in sorted(graph.edge_attrs(), key=lambda name: (name != "edge_weight", name)):
         value = graph[name]
         if name == "edge_index" or not isinstance(value, Tensor):
             continue

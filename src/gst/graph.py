@@ -1,11 +1,11 @@
 """EdgeSet: what an edge is, and how edges, arcs and the columns of ``edge_index`` belong together.
 
-*Edge*: of an undirected graph an unordered pair {i, j}, i ≠ j, whose two arcs live and die together and count once; of a
-directed graph an arc. Duplicate columns belong to one edge. Self-loops that the data carries are left alone and never
+*Edge*: of an undirected graph an unordered pair {i, j}, i ≠ j, whose two arcs live and die together and count once; of
+a directed graph an arc. Duplicate columns belong to one edge. Self-loops that the data carries are left alone and never
 counted.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
 import numpy as np
@@ -43,7 +43,7 @@ class Adjacency:
         return values if self.weight is None else values * self.weight.to(dtype)
 
     def blocks(self, depth: int, nodes: Tensor | None = None) -> "list[Block]":
-        """What ``depth`` layers must compute for the outputs of ``nodes`` (sorted ids; None: all), first layer first."""
+        """What ``depth`` layers compute for the outputs of ``nodes`` (sorted ids; None: all), first layer first."""
         if nodes is None:
             everyone = torch.arange(self.pattern.shape[0], device=self.loops.device)
             return [Block(self, self.pattern, None, everyone, everyone)] * depth
@@ -171,7 +171,9 @@ class EdgeSet:
     @cached_property
     def edge_weight(self) -> Tensor:
         """Weight of every edge: the mean over its arcs."""
-        return self.edge_mean(self.loops.new_ones(self.arc_edge.numel()) if self.arc_weight is None else self.arc_weight)
+        return self.edge_mean(
+            self.loops.new_ones(self.arc_edge.numel()) if self.arc_weight is None else self.arc_weight
+        )
 
     @cached_property
     def degree(self) -> Tensor:
@@ -209,8 +211,8 @@ class EdgeSet:
 
     def to(self, device: torch.device) -> "EdgeSet":
         """A copy on another device."""
-        moved = {f.name: getattr(self, f.name) for f in fields(self)}
-        return EdgeSet(**{k: v.to(device) if isinstance(v, Tensor) else v for k, v in moved.items()})
+        tensors = {f.name: value.to(device) for f in fields(self) if isinstance(value := getattr(self, f.name), Tensor)}
+        return replace(self, **tensors)
 
 
 def check_graph(data: Data) -> None:

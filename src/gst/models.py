@@ -18,9 +18,7 @@ def build_backbone(name: str, inputs: int, outputs: int, settings: Settings) -> 
     """A freshly initialised backbone; the caller seeds."""
     name = resolve_name("backbone", name, BACKBONES)
     extra = {"heads": settings.heads} if name == "gat" else {}
-    return BACKBONES[name](
-        inputs, settings.hidden, outputs, layers=settings.layers, dropout=settings.dropout, **extra
-    )
+    return BACKBONES[name](inputs, settings.hidden, outputs, layers=settings.layers, dropout=settings.dropout, **extra)
 
 
 def build_network(model: nn.Module | None, backbone: str, data: Data, classes: int, settings: Settings) -> Network:

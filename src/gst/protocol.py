@@ -49,7 +49,8 @@ def sparsify(
     method = resolve_name("method", method, METHODS)
     chosen = make_settings(data.get("name"), backbone, settings)
     run = _Run(data, backbone, model, chosen, cache, watch)
-    if METHODS[method].make is GST:
+    make = METHODS[method].make
+    if issubclass(make, GST):
         fitted = GST(
             model, backbone=backbone, sparsity=sparsity, keep=keep, cache=cache, watch=watch, **chosen.model_dump()
         ).fit(data)
@@ -58,7 +59,7 @@ def sparsify(
         seconds = fitted.seconds_
         metrics |= run.fresh(kept, "retrain") if retrain else {}
     else:
-        transform = METHODS[method].make(sparsity=sparsity, keep=keep, seed=chosen.seed)
+        transform = make(sparsity=sparsity, keep=keep, seed=chosen.seed)
         kept, edge_scores = transform.select(run.edges)
         scores = run.edges.to_columns(edge_scores, float("inf"))
         seconds = {"anchor": 0.0, "topology": time.perf_counter() - start}
@@ -96,7 +97,13 @@ class _Run:
     """Fresh models on one graph, all trained alike: E + D epochs, best validation epoch."""
 
     def __init__(
-        self, data: Data, backbone: str, model: nn.Module | None, settings: Settings, cache: bool | Cache, watch: Watcher
+        self,
+        data: Data,
+        backbone: str,
+        model: nn.Module | None,
+        settings: Settings,
+        cache: bool | Cache,
+        watch: Watcher,
     ) -> None:
         self.data, self.backbone, self.model, self.settings, self.watch = data, backbone, model, settings, watch
         self.edges, self.task = EdgeSet.from_data(data), Task.from_data(data)

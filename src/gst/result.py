@@ -85,7 +85,9 @@ class Result:
             try:
                 model.load_state_dict(state)
             except RuntimeError as error:
-                raise InputError(f"{place / _MODEL} does not fit the model: {str(error).splitlines()[-1].strip()}") from None
+                raise InputError(
+                    f"{place / _MODEL} does not fit the model: {str(error).splitlines()[-1].strip()}"
+                ) from None
             model.eval()
         return cls(graph, mask, scores, metrics, model, settings, own)
 
@@ -100,7 +102,8 @@ def _classes(state: Mapping[str, Tensor], path: Path) -> int:
 
 def _pack_graph(graph: Data) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Tensors and plain words of a graph; features that are mostly zeros are stored as such."""
-    tensors, words = {}, {"num_nodes": graph.num_nodes}
+    tensors: dict[str, Tensor] = {}
+    words: dict[str, Any] = {"num_nodes": graph.num_nodes}
     for name, value in graph.to_dict().items():
         if isinstance(value, Tensor) and value.is_sparse:
             raise InputError(f"data.{name} is a sparse tensor: only dense tensors can be saved")

@@ -77,7 +77,7 @@ def make_settings(dataset: str | None, backbone: str, overrides: dict[str, Any])
         raise InputError(f'setting eigenpairs = {settings.eigenpairs}: a positive number or "all" is needed')
     if settings.eigenpairs == "all" and settings.matrix != "laplacian":
         raise InputError(
-            f'setting matrix = {settings.matrix!r} needs a number of eigenpairs (the paper has 20): "all" is for laplacian'
+            f'setting matrix = {settings.matrix!r} needs a number of eigenpairs (say 20): "all" is for laplacian'
         )
     if settings.tune and not (settings.semantic or settings.topology):
         raise InputError("settings semantic and topology are both off: an update needs one of them (or tune off)")

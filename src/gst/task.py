@@ -75,10 +75,8 @@ class Task:
 
     def divergence(self, anchor: Tensor, logits: Tensor) -> Tensor:
         """S = KL(softmax Z^A ‖ softmax Z), mean over all nodes."""
-        return functional.kl_div(
-            logits.log_softmax(-1), anchor.log_softmax(-1), reduction="batchmean", log_target=True
-        )
+        return functional.kl_div(logits.log_softmax(-1), anchor.log_softmax(-1), reduction="batchmean", log_target=True)
 
     def to(self, device: torch.device) -> "Task":
-        moved = (t.to(device) for t in (self.y, self.train, self.val, self.test))
-        return Task(*moved, self.num_classes, self.metric)
+        y, train, val, test = (t.to(device) for t in (self.y, self.train, self.val, self.test))
+        return Task(y, train, val, test, self.num_classes, self.metric)

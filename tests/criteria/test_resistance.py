@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 import torch
-from graphs import graphs, random_graph
 from hypothesis import given
 
+from graphs import graphs, random_graph
 from gst.criteria.laplacian import Laplacian
 from gst.criteria.resistance import effective_resistance
 from gst.graph import EdgeSet

@@ -1,7 +1,7 @@
 import pytest
 import torch
-from graphs import random_graph
 
+from graphs import random_graph
 from gst.criteria.equilibria import combine
 from gst.criteria.semantic import semantic_scores
 from gst.graph import EdgeSet

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 import torch
-from graphs import random_graph
 from scipy.stats import spearmanr
 from torch_geometric.data import Data
 
+from graphs import random_graph
 from gst.criteria.resistance import effective_resistance
 from gst.criteria.topology import MATRICES, topology_scores
 from gst.errors import InputError
@@ -75,7 +75,7 @@ def test_first_order_limit_on_undirected_graphs(matrix, nodes):
 @pytest.mark.parametrize("matrix", MATRICES)
 @pytest.mark.parametrize(("nodes", "degree"), [(60, 20), (120, 24), (300, 12)])
 def test_ranking_against_eigenvalues_computed_again(matrix, nodes, degree):
-    """A tenth of an edge's weight goes: rank correlation above 0.99. The whole edge: second-order terms cost a little."""
+    """A tenth of an edge's weight goes: above 0.99. The whole edge: second-order terms cost a little."""
     edges, weight = connected(nodes, degree, seed=1)
     scores = topology_scores(edges, weight, matrix=matrix, eigenpairs=20).numpy()
     sample = np.random.default_rng(0).choice(edges.num_edges, 100, replace=False)
@@ -93,7 +93,10 @@ def test_directed_by_left_and_right_eigenvectors(matrix, nodes):
     scores = topology_scores(edges, weight, matrix=matrix, eigenpairs=k).numpy()
     before = np.linalg.eigvals(dense(edges, weight.double(), matrix))
     order = np.argsort(before.real)
-    if before[order[k]].real - before[order[k - 1]].real < 1e-9 or before[order[-k]].real - before[order[-k - 1]].real < 1e-9:
+    if (
+        before[order[k]].real - before[order[k - 1]].real < 1e-9
+        or before[order[-k]].real - before[order[-k - 1]].real < 1e-9
+    ):
         k += 1  # a conjugate pair must not be cut in two: which half is kept is arbitrary
         scores = topology_scores(edges, weight, matrix=matrix, eigenpairs=k).numpy()
     chosen = before[np.unique(np.r_[order[:k], order[-k:]])]

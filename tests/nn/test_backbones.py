@@ -2,10 +2,10 @@
 
 import pytest
 import torch
-from graphs import KINDS, random_graph
 from torch.autograd import gradcheck
 from torch_geometric.nn import GATConv, GCNConv, GINConv
 
+from graphs import KINDS, random_graph
 from gst.errors import InputError
 from gst.graph import EdgeSet
 from gst.nn.backbones import BACKBONES, GAT, GCN

@@ -1,8 +1,8 @@
 import pytest
 import torch
-from graphs import KINDS, random_graph
 from torch.autograd import gradcheck
 
+from graphs import KINDS, random_graph
 from gst.graph import EdgeSet
 from gst.nn import masker as module
 from gst.nn.masker import Masker, edge_mlp

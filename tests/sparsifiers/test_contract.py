@@ -3,16 +3,16 @@
 import pytest
 import torch
 from contract import check_graph_of, check_mask
-from graphs import KINDS, graphs, random_graph
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from graphs import KINDS, graphs, random_graph
 from gst import GST, EdgeSet, Random
 from gst.select import top_k
 
 QUICK = {"hidden": 8, "heads": 2, "anchor_epochs": 3, "sparse_epochs": 6, "interval": 2, "cache": False}
 METHODS = {
-    "random": lambda **budget: Random(**budget),
+    "random": Random,
     "gst": lambda **budget: GST(**budget, **QUICK),
     "gst-gin": lambda **budget: GST(**budget, **QUICK, backbone="gin", matrix="adjacency", eigenpairs=3),
     "gst-gat": lambda **budget: GST(**budget, **QUICK, backbone="gat", matrix="normalised", eigenpairs=3),

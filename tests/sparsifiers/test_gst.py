@@ -1,12 +1,12 @@
 import pytest
 import torch
-from graphs import random_graph
 from torch import nn
 from torch_geometric.nn import GCNConv, GraphConv
 from torch_geometric.nn.models import GAT, GCN, GIN, GraphSAGE
 from torch_geometric.utils import degree
 
 import gst
+from graphs import random_graph
 from gst import GST, InputError
 from gst.cache import Cache
 from gst.graph import EdgeSet

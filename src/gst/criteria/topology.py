@@ -14,8 +14,8 @@ normalised                 w ((u_i − u_j)² − λ(u_i² + u_j²)),          w
                            u = D^-½ v of I − D^-½ A D^-½               of I − D⁻¹A
 =========================  ==========================================  ==============================================
 
-Signs are left out. Eigenvalues that are zero are skipped: 1/λ is undefined there, and the null space of a Laplacian (one
-dimension a connected component: 438 on CiteSeer) would be all that K = 20 sees.
+Signs are left out. Eigenvalues that are zero are skipped: 1/λ is undefined there, and the null space of a Laplacian
+(one dimension a connected component: 438 on CiteSeer) would be all that K = 20 sees.
 """
 
 import numpy as np

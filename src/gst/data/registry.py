@@ -47,7 +47,7 @@ def _gnn_benchmark(cls: type[InMemoryDataset], name: str, file: str, size: tuple
 def _heterophilous(name: str, nodes: int, edges: int, features: int) -> Entry:
     low = name.lower()
     split = "shipped: 0 of 10 (50/25/25 %)"
-    info = DatasetInfo(name, nodes, edges, features, 2, "rocauc", False, split, "PyG HeterophilousGraphDataset")
+    info = DatasetInfo(name, nodes, edges, features, 2, "rocauc", False, split, "PyG Heterophilous")
     source = Source(partial(HeterophilousGraphDataset, name=name), f"{low}/raw", (f"{low}.npz",))
     return _published(source, info, words=False)
 
@@ -58,7 +58,7 @@ def _wikipedia(name: str, nodes: int, columns: int, loops: int, features: int) -
     files = ("out1_node_feature_label.txt", "out1_graph_edges.txt", *splits)
     opener = partial(WikipediaNetwork, name=low, geom_gcn_preprocess=True)
     split = "shipped: 0 of 10 (48/32/20 %)"
-    info = DatasetInfo(name, nodes, columns - loops, features, 5, "accuracy", True, split, "PyG WikipediaNetwork")
+    info = DatasetInfo(name, nodes, columns - loops, features, 5, "accuracy", True, split, "PyG Wikipedia")
     return _published(Source(opener, f"{low}/geom_gcn/raw", files, columns), info)
 
 
@@ -70,7 +70,7 @@ def _digits() -> Entry:
 
 def _synthetic() -> Entry:
     split = "random: 20 train a class, 500 val, rest test"
-    info = DatasetInfo("synthetic", 2000, 10_000, 32, 5, "accuracy", False, split, "generated (block model)")
+    info = DatasetInfo("synthetic", 2000, 10_000, 32, 5, "accuracy", False, split, "block model")
     defaults = {name: option.default for name, option in signature(synthetic).parameters.items()}
     return Entry(info, lambda _, **options: synthetic(**options), Sizes(train=20, val=500), defaults)
 

@@ -15,8 +15,8 @@ from gst.nn.layers import GATLayer, GCNLayer, GINLayer
 class Backbone(nn.Module):
     """A stack of gated layers.
 
-    Called like any PyG model, ``model(x, edge_index, edge_weight)``; inside gst by :meth:`run`, on blocks that are built
-    once and with one value per edge.
+    Called like any PyG model, ``model(x, edge_index, edge_weight)``; inside gst by :meth:`run`, on blocks that are
+    built once and with one value per edge.
     """
 
     activation: Callable[[Tensor], Tensor] = staticmethod(torch.relu)
@@ -40,11 +40,9 @@ class Backbone(nn.Module):
 
     def run(self, x: Features, blocks: list[Block], edge_values: Tensor | None = None) -> Tensor:
         """Logits of the last block's rows from the features of the first block's columns."""
-        hidden = feature_dropout(x, self.dropout, self.training)
-        for layer, block in zip(self.layers, blocks, strict=True):
-            if layer is not self.layers[0]:
-                hidden = dropout(self.activation(hidden), self.dropout, self.training)
-            hidden = layer(hidden, block, edge_values)
+        hidden: Tensor = self.layers[0](feature_dropout(x, self.dropout, self.training), blocks[0], edge_values)
+        for layer, block in zip(self.layers[1:], blocks[1:], strict=True):
+            hidden = layer(dropout(self.activation(hidden), self.dropout, self.training), block, edge_values)
         return hidden
 
 

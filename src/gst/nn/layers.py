@@ -1,7 +1,8 @@
 r"""Graph convolutions with gated edges.
 
-Every layer takes the features of a block's columns and one value per edge of the whole graph (mask times gate, m·g). Value 0 is deletion, to rounding: degrees, softmax and sums
-see only what is left. Yet an edge of value 0 still has a gradient, so that training can call it back.
+Every layer takes the features of a block's columns and one value per edge of the whole graph (mask times gate, m·g).
+Value 0 is deletion, to rounding: degrees, softmax and sums see only what is left. Yet an edge of value 0 still has a
+gradient, so that training can call it back.
 """
 
 import torch

@@ -14,7 +14,8 @@ from gst.nn.features import Features, rows
 class Network(Protocol):
     """What training and criteria need of a model."""
 
-    module: nn.Module
+    @property
+    def module(self) -> nn.Module: ...
 
     def logits(self, edges: EdgeSet, edge_values: Tensor | None = None, nodes: Tensor | None = None) -> Tensor:
         """[nodes, classes] on these edges, each with its value (None: 1); of some nodes (sorted ids) or all."""

@@ -1,7 +1,8 @@
 """Graph Sparse Training (Zhang et al., ICML 2024)."""
 
 import time
-from dataclasses import asdict
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -89,7 +90,7 @@ class GST:
         depends = {"data": fingerprint(data), "backbone": self.backbone, **anchor_settings(settings)}
         if anchor is None:
             with seeded(settings.seed + 1):  # each phase has its own numbers: a cached anchor changes nothing after it
-                make = lambda: _pack(new_trainer(), edges, settings.anchor_epochs, self.watch)  # noqa: E731
+                make = partial(_pack, new_trainer, edges, settings.anchor_epochs, self.watch)
                 anchor = _unpack(store.get("anchor", depends, make), device)
 
         topology, topology_seconds = None, 0.0
@@ -139,7 +140,7 @@ class GST:
         self, store: Cache, depends: dict[str, Any], edges: EdgeSet, anchor: Anchor, settings: Settings
     ) -> tuple[Tensor, float]:
         """φ_topo, computed once an anchor."""
-        chosen = {"matrix": settings.matrix, "eigenpairs": settings.eigenpairs, "seed": settings.seed}
+        chosen: dict[str, Any] = {"matrix": settings.matrix, "eigenpairs": settings.eigenpairs, "seed": settings.seed}
 
         def make() -> Content:
             start = time.perf_counter()
@@ -189,14 +190,15 @@ def edge_importance(
     if settings.semantic or topology is None:
         with torch.no_grad():
             mask = trainer.mask(edges)
+        assert mask is not None
         semantic = semantic_scores(trainer.network, trainer.task, anchor.logits, edges, keep, mask)
     return combine(semantic, topology, settings.semantic_weight, settings.topology_weight)
 
 
-def _pack(trainer: Trainer, edges: EdgeSet, epochs: int, watch: Watcher) -> Content:
+def _pack(new_trainer: Callable[[], Trainer], edges: EdgeSet, epochs: int, watch: Watcher) -> Content:
     """Trains an anchor into the form that is stored."""
     start = time.perf_counter()
-    found = train_anchor(trainer, edges, epochs, watch)
+    found = train_anchor(new_trainer(), edges, epochs, watch)
     tensors = {"mask": found["mask"], "logits": found["logits"]}
     tensors |= flatten("model", found["model"]) | flatten("masker", found["masker"])
     meta = {"val": found["val"], "epoch": found["epoch"], "seconds": time.perf_counter() - start}
@@ -206,6 +208,4 @@ def _pack(trainer: Trainer, edges: EdgeSet, epochs: int, watch: Watcher) -> Cont
 def _unpack(content: Content, device: torch.device) -> Anchor:
     tensors, meta = content
     tensors = {name: tensor.to(device) for name, tensor in tensors.items()}
-    return Anchor(
-        tensors["mask"], tensors["logits"], unflatten("model", tensors), unflatten("masker", tensors), **meta
-    )
+    return Anchor(tensors["mask"], tensors["logits"], unflatten("model", tensors), unflatten("masker", tensors), **meta)
