@@ -1,13 +1,17 @@
 """The anchor: what the full graph and the network know at the best epoch of a short dense training."""
 
+import time
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
 
-from gst.graph import EdgeSet
-from gst.training import Trainer, Watcher, train
+from gst.artifact import flatten, unflatten
+from gst.cache import Content
+from gst.nn.masker import Masker
+from gst.nn.network import Network
+from gst.problem import Problem
+from gst.training import train
 
 
 @dataclass(frozen=True)
@@ -23,9 +27,20 @@ class Anchor:
     seconds: float  # what the training took, also when it came from the cache
 
 
-def train_anchor(trainer: Trainer, edges: EdgeSet, epochs: int, watch: Watcher) -> dict[str, Any]:
-    """Trains Θ and Ψ together on m_g ⊙ A; the parts of the anchor of the best validation epoch."""
-    best = train(trainer, edges, epochs, "anchor", 0.0, watch)
-    with torch.no_grad():
-        mask = trainer.mask(edges)
-    return {**best.kept, "mask": mask, "logits": trainer.logits(edges, mask), "val": best.val, "epoch": best.epoch}
+def find_anchor(problem: Problem, network: Network, masker: Masker) -> Anchor:
+    """Trains Θ and Ψ together on m_g ⊙ A, or finds that this was done before; the caller seeds."""
+
+    def make() -> Content:
+        start = time.perf_counter()
+        trainer = problem.trainer(network, masker)
+        best = train(trainer, problem.edges, problem.settings.anchor_epochs, "anchor", 0.0, problem.watch)
+        with torch.no_grad():
+            mask = masker(problem.x, problem.edges)
+        tensors = {"mask": mask, "logits": trainer.logits(problem.edges, mask)}
+        tensors |= flatten("model", best.kept["model"]) | flatten("masker", best.kept["masker"])
+        return tensors, {"val": best.val, "epoch": best.epoch, "seconds": time.perf_counter() - start}
+
+    tensors, meta = problem.store.get("anchor", problem.depends, make)
+    tensors = {name: tensor.to(problem.device) for name, tensor in tensors.items()}
+    model, masker_state = unflatten("model", tensors), unflatten("masker", tensors)
+    return Anchor(tensors["mask"], tensors["logits"], model, masker_state, **meta)

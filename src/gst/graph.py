@@ -5,7 +5,7 @@ a directed graph an arc. Duplicate columns belong to one edge. Self-loops that t
 counted.
 """
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -211,8 +211,16 @@ class EdgeSet:
 
     def to(self, device: torch.device) -> "EdgeSet":
         """A copy on another device."""
-        tensors = {f.name: value.to(device) for f in fields(self) if isinstance(value := getattr(self, f.name), Tensor)}
-        return replace(self, **tensors)
+        return replace(
+            self,
+            pairs=self.pairs.to(device),
+            columns=self.columns.to(device),
+            column_edge=self.column_edge.to(device),
+            arcs=self.arcs.to(device),
+            arc_edge=self.arc_edge.to(device),
+            arc_weight=None if self.arc_weight is None else self.arc_weight.to(device),
+            loops=self.loops.to(device),
+        )
 
 
 def check_graph(data: Data) -> None:

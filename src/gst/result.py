@@ -38,7 +38,8 @@ class Result:
         place = Path(folder)
         if place.exists() and not place.is_dir():
             raise InputError(f"cannot write {place}: it is a file, a folder is needed")
-        assert self.model is not None, "a result loaded without its model has nothing new to save"
+        if self.model is None:
+            raise InputError("this result was loaded without its own model: give it to Result.load(folder, model=…)")
         tensors, words = _pack_graph(self.graph)
         tensors |= {"edge_mask": self.edge_mask, "scores": self.scores}
         (place / _RUN).unlink(missing_ok=True)

@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
+from gst import EdgeSet
 from gst.data import datasets, load
 from gst.data.registry import ENTRIES
 from gst.data.roots import data_root, mirror_root
@@ -36,8 +37,9 @@ def load_real(name: str, root: Path, **options) -> Data:
 )
 def test_published_counts_and_default_split(info, root):
     data = load_real(info.name, root)
-    columns = info.edges if info.directed else 2 * info.edges
-    assert data.x.shape == (info.nodes, info.features) and data.num_edges == columns
+    edges = EdgeSet.from_data(data)
+    assert data.x.shape == (info.nodes, info.features)
+    assert (edges.num_edges, edges.directed) == (info.edges, info.directed)
     assert data.y.unique().tolist() == list(range(info.classes))
     assert data.is_directed() == info.directed and data.has_self_loops() == info.directed
     assert data.name == info.name and data.metric == info.metric

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from gst.nn.csr import Pattern, spmm
 
-SPARSE_BELOW = 0.05  # density at which X·W forward and backward cost the same either way (benchmarks/features.py)
+SPARSE_BELOW = 0.08  # density at which X·W, forward and backward, costs the same either way: benchmarks/features.py
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,10 @@
 """The methods, one short file each. Adding one is such a file and one line here."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
-from gst.sparsifiers.base import TopologySparsifier
+from gst.sparsifiers.base import LearnedSparsifier, TopologySparsifier
 from gst.sparsifiers.gst import GST
 from gst.sparsifiers.random import Random
 
@@ -11,8 +13,8 @@ from gst.sparsifiers.random import Random
 class Method:
     """A row of ``gst methods``."""
 
-    make: type[TopologySparsifier] | type[GST]
-    kind: str  # "topology" scores the graph alone, "learned" trains
+    make: Callable[..., Any]
+    kind: str  # "topology": a TopologySparsifier, scores the graph alone; "learned": a LearnedSparsifier, trains
     needs_labels: bool
     needs_model: bool
     complexity: str
@@ -24,4 +26,4 @@ METHODS = {
     "random": Method(Random, "topology", False, False, "O(|E|)", "baseline"),
 }
 
-__all__ = ["GST", "METHODS", "Method", "Random", "TopologySparsifier"]
+__all__ = ["GST", "METHODS", "LearnedSparsifier", "Method", "Random", "TopologySparsifier"]

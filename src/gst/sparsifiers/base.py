@@ -1,12 +1,20 @@
-"""What every topology sparsifier shares: budget, selection, and its face as a PyG transform."""
+"""What sparsifiers share: budget, selection, and their faces as a PyG transform or as an estimator."""
+
+from dataclasses import dataclass, field
+from typing import Any, Self
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch_geometric.data import Data
 from torch_geometric.transforms import BaseTransform
 
+from gst.cache import Cache
+from gst.errors import InputError
 from gst.graph import EdgeSet
+from gst.problem import Problem
 from gst.select import budget, top_k
+from gst.settings import make_settings
+from gst.training import Watcher, silent
 
 
 class TopologySparsifier(BaseTransform):
@@ -19,7 +27,7 @@ class TopologySparsifier(BaseTransform):
     """
 
     def __init__(self, sparsity: float | None = None, keep: int | None = None, *, seed: int = 0) -> None:
-        budget(1, sparsity, None if keep is None else min(keep, 1))  # a bad budget is refused before any work
+        check_budget(sparsity, keep)
         self.sparsity, self.keep, self.seed = sparsity, keep, seed
 
     def edge_scores(self, edges: EdgeSet) -> Tensor:
@@ -41,5 +49,100 @@ class TopologySparsifier(BaseTransform):
         return edges.sparse_graph(data, self.select(edges)[0])
 
     def __repr__(self) -> str:
-        amount = f"sparsity={self.sparsity}" if self.keep is None else f"keep={self.keep}"
-        return f"{type(self).__name__}({amount})"
+        return f"{type(self).__name__}({_amount(self.sparsity, self.keep)})"
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the search of a learned sparsifier comes back with."""
+
+    keep: Tensor  # [E] which edges stay
+    scores: Tensor  # [E] what each is worth
+    model: nn.Module  # trained on the sparse graph
+    logits: Tensor  # [N, classes] of that model on that graph
+    val: float
+    seconds: dict[str, float]
+    history: list[dict[str, Any]] = field(default_factory=list)
+
+
+class LearnedSparsifier:
+    """An estimator: ``fit`` returns self, learned values end in ``_``. A subclass says only how it searches.
+
+    Args:
+        model: any ``nn.Module`` of PyG ``MessagePassing`` layers, trained as a copy; instead of ``backbone``.
+        backbone: ``"gcn"``, ``"gin"`` or ``"gat"``.
+        sparsity: share of edges to remove.
+        keep: number of edges to keep, instead of a share.
+        cache: whether what can be reused is kept on disk (never of an own ``model``), or the :class:`~gst.cache.Cache`.
+        watch: called with a :class:`~gst.training.Progress` after every epoch.
+        settings: any field of :class:`~gst.settings.Settings`; the rest is the paper's choice for ``data.name``.
+
+    ``fit`` sets ``mask_`` and ``scores_`` (one per column of ``edge_index``), ``keep_`` (one per edge), ``edges_``,
+    ``model_``, ``logits_``, ``val_``, ``history_``, ``seconds_`` and ``settings_``.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module | None = None,
+        *,
+        backbone: str = "gcn",
+        sparsity: float | None = None,
+        keep: int | None = None,
+        cache: bool | Cache = True,
+        watch: Watcher = silent,
+        **settings: Any,
+    ) -> None:
+        check_budget(sparsity, keep)
+        make_settings(None, backbone, settings)
+        self.model, self.backbone, self.sparsity, self.keep = model, backbone, sparsity, keep
+        self.cache, self.watch, self.settings = cache, watch, settings
+
+    def search(self, problem: Problem, kept: int, **given: Any) -> Found:
+        """The sparse graph with exactly ``kept`` edges."""
+        raise NotImplementedError
+
+    def fit(self, data: Data, **given: Any) -> Self:
+        """Finds the sparse graph of ``data``."""
+        return self.fit_problem(
+            Problem(
+                data, backbone=self.backbone, model=self.model, cache=self.cache, watch=self.watch, **self.settings
+            ),
+            **given,
+        )
+
+    def fit_problem(self, problem: Problem, **given: Any) -> Self:
+        """The same for a problem that is already set up."""
+        found = self.search(problem, budget(problem.edges.num_edges, self.sparsity, self.keep), **given)
+        self.settings_, self.edges_ = problem.settings, problem.edges.to(torch.device("cpu"))
+        self.keep_, self.logits_ = found.keep.cpu(), found.logits.cpu()
+        self.mask_ = self.edges_.to_columns(self.keep_, True)
+        self.scores_ = self.edges_.to_columns(found.scores.cpu().double(), torch.inf)
+        self.model_, self.val_, self.seconds_, self.history_ = found.model, found.val, found.seconds, found.history
+        return self
+
+    def transform(self, data: Data) -> Data:
+        """The sparse graph: ``data`` with only the kept columns of ``edge_index`` and of every edge-level attribute."""
+        if not hasattr(self, "mask_"):
+            raise InputError(f"this {type(self).__name__} has not been fitted: call fit(data) first")
+        if data.edge_index.shape[1] != self.mask_.numel():
+            raise InputError(
+                f"data has {data.edge_index.shape[1]} columns, the fitted graph {self.mask_.numel()}: "
+                "transform takes the graph that fit has seen"
+            )
+        return self.edges_.sparse_graph(data, self.keep_)
+
+    def fit_transform(self, data: Data) -> Data:
+        return self.fit(data).transform(data)
+
+    def __repr__(self) -> str:
+        network = self.backbone if self.model is None else type(self.model).__name__
+        return f"{type(self).__name__}({network}, {_amount(self.sparsity, self.keep)})"
+
+
+def check_budget(sparsity: float | None, keep: int | None) -> None:
+    """Refuses a bad budget before any work; how many edges there are is not known yet."""
+    budget(keep if isinstance(keep, int) and keep > 0 else 1, sparsity, keep)
+
+
+def _amount(sparsity: float | None, keep: int | None) -> str:
+    return f"sparsity={sparsity}" if keep is None else f"keep={keep}"

@@ -1,33 +1,27 @@
 """Graph Sparse Training (Zhang et al., ICML 2024)."""
 
 import time
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import torch
-from torch import Tensor, nn
-from torch_geometric.data import Data
+from torch import Tensor
 
-from gst.anchor import Anchor, train_anchor
-from gst.artifact import flatten, unflatten
-from gst.cache import Cache, Content, NoCache, anchor_settings, fingerprint
+from gst.anchor import Anchor, find_anchor
+from gst.cache import Content
 from gst.criteria.equilibria import combine
 from gst.criteria.semantic import semantic_scores
 from gst.criteria.topology import topology_scores
-from gst.errors import InputError
 from gst.graph import EdgeSet
-from gst.models import build_network, find_device
-from gst.nn.features import as_features
 from gst.nn.masker import Masker
+from gst.problem import Problem
 from gst.schedule import inverse_power, num_updates, swap_count
-from gst.select import budget, exchange, top_k
-from gst.settings import Settings, make_settings
-from gst.task import Task
-from gst.training import Best, Progress, Trainer, Watcher, seeded, silent
+from gst.select import exchange, top_k
+from gst.settings import Settings
+from gst.sparsifiers.base import Found, LearnedSparsifier
+from gst.training import Best, Progress, Trainer, Watcher, seeded
 
 
-class GST:
+class GST(LearnedSparsifier):
     r"""Trains a network and its sparse graph together.
 
     1. *Anchor*: network and masker train on the full graph m_g ⊙ A; the best validation epoch becomes the anchor.
@@ -35,17 +29,8 @@ class GST:
     3. *Sparse phase*: training goes on; every ΔT epochs the kept edges of lowest importance are exchanged for the
        pruned ones of highest, φ = β_s φ_sema + β_t φ_topo.
 
-    Args:
-        model: any ``nn.Module`` of PyG ``MessagePassing`` layers, trained as a copy; instead of ``backbone``.
-        backbone: ``"gcn"``, ``"gin"`` or ``"gat"``.
-        sparsity: share of edges to remove.
-        keep: number of edges to keep, instead of a share.
-        cache: whether anchors are kept on disk (never those of an own ``model``), or the :class:`~gst.cache.Cache`.
-        watch: called with a :class:`~gst.training.Progress` after every epoch.
-        settings: any field of :class:`~gst.settings.Settings`; the rest is the paper's choice for ``data.name``.
-
-    ``fit`` sets ``mask_`` and ``scores_`` (one per column of ``edge_index``), ``model_``, ``anchor_``, ``history_``,
-    ``settings_``, ``edges_``, ``keep_`` (one per edge), ``logits_``, ``val_`` and ``seconds_``.
+    Arguments and learned values are those of :class:`~gst.sparsifiers.base.LearnedSparsifier`, and ``anchor_``, which
+    ``fit(data, anchor=…)`` of another GST on the same data can reuse.
 
     >>> import gst
     >>> data = gst.load("synthetic:nodes=200,degree=8")
@@ -54,101 +39,30 @@ class GST:
     True
     """
 
-    def __init__(
-        self,
-        model: nn.Module | None = None,
-        *,
-        backbone: str = "gcn",
-        sparsity: float | None = None,
-        keep: int | None = None,
-        cache: bool | Cache = True,
-        watch: Watcher = silent,
-        **settings: Any,
-    ) -> None:
-        budget(1, sparsity, None if keep is None else min(keep, 1))  # a bad budget is refused before any work
-        make_settings(None, backbone, settings)
-        self.model, self.backbone, self.sparsity, self.keep = model, backbone, sparsity, keep
-        self.cache, self.watch, self.settings = cache, watch, settings
-
-    def fit(self, data: Data, anchor: Anchor | None = None) -> "GST":
-        """Finds the sparse graph; ``anchor`` reuses the ``anchor_`` of an earlier fit on the same data."""
-        settings = make_settings(data.get("name"), self.backbone, self.settings)
-        edges, task = EdgeSet.from_data(data), Task.from_data(data)
-        kept = budget(edges.num_edges, self.sparsity, self.keep)
-        device = find_device(settings.device)
-        x, edges, task = as_features(data.x.to(device)), edges.to(device), task.to(device)
-
-        with seeded(settings.seed):
-            network = build_network(self.model, self.backbone, data, task.num_classes, settings)
-            masker = Masker(data.x.shape[1], settings.masker_hidden, settings.mask_deviation).to(device)
-
-        def new_trainer() -> Trainer:
-            optimiser = {"lr": settings.lr, "weight_decay": settings.weight_decay}
-            return Trainer(network, task, masker=masker, x=x, **optimiser)
-
-        store = self._store()
-        depends = {"data": fingerprint(data), "backbone": self.backbone, **anchor_settings(settings)}
-        if anchor is None:
-            with seeded(settings.seed + 1):  # each phase has its own numbers: a cached anchor changes nothing after it
-                make = partial(_pack, new_trainer, edges, settings.anchor_epochs, self.watch)
-                anchor = _unpack(store.get("anchor", depends, make), device)
-
+    def search(self, problem: Problem, kept: int, anchor: Anchor | None = None) -> Found:
+        settings, edges = problem.settings, problem.edges
+        network = problem.network()
+        with seeded(settings.seed + 1):  # each phase has its own numbers: a cached anchor changes nothing after it
+            masker = Masker(problem.x.shape[1], settings.masker_hidden, settings.mask_deviation).to(problem.device)
+            self.anchor_ = anchor or find_anchor(problem, network, masker)
         topology, topology_seconds = None, 0.0
         if settings.topology and settings.tune and kept < edges.num_edges:
-            topology, topology_seconds = self._topology(store, depends, edges, anchor, settings)
+            topology, topology_seconds = find_topology(problem, self.anchor_)
 
         start = time.perf_counter()
         with seeded(settings.seed + 2):
-            trainer = new_trainer()
-            trainer.restore({"model": anchor.model, "masker": anchor.masker})
-            best, self.history_ = sparse_phase(trainer, anchor, edges, topology, kept, settings, self.watch)
+            trainer = problem.trainer(network, masker)
+            best, history = sparse_phase(trainer, self.anchor_, edges, topology, kept, settings, problem.watch)
         trainer.restore(best.kept)
         keep = best.kept["keep"]
-        importance = edge_importance(trainer, anchor, edges, topology, keep, settings)
-        seconds = time.perf_counter() - start
-
-        self.keep_ = keep.cpu()
-        self.logits_ = trainer.logits(edges.subset(keep)).cpu()
-        self.settings_, self.anchor_, self.model_, self.val_ = settings, anchor, network.module, best.val
-        self.edges_ = edges.to(torch.device("cpu"))
-        self.mask_ = self.edges_.to_columns(self.keep_, True)
-        self.scores_ = self.edges_.to_columns(importance.cpu(), torch.inf)
-        self.seconds_ = {"anchor": anchor.seconds, "topology": topology_seconds, "sparse": seconds}
-        return self
-
-    def transform(self, data: Data) -> Data:
-        """The sparse graph: ``data`` with only the kept columns of ``edge_index`` and of every edge-level attribute."""
-        if not hasattr(self, "mask_"):
-            raise InputError("this GST has not been fitted: call fit(data) first")
-        if data.edge_index.shape[1] != self.mask_.numel():
-            raise InputError(
-                f"data has {data.edge_index.shape[1]} columns, the fitted graph {self.mask_.numel()}: "
-                "transform takes the graph that fit has seen"
-            )
-        return self.edges_.sparse_graph(data, self.keep_)
-
-    def fit_transform(self, data: Data) -> Data:
-        return self.fit(data).transform(data)
-
-    def _store(self) -> Cache:
-        if isinstance(self.cache, Cache):
-            return self.cache
-        # the code of an own model is no part of the key, so its anchor could be found by a model it is not of
-        return Cache() if self.cache and self.model is None else NoCache()
-
-    def _topology(
-        self, store: Cache, depends: dict[str, Any], edges: EdgeSet, anchor: Anchor, settings: Settings
-    ) -> tuple[Tensor, float]:
-        """φ_topo, computed once an anchor."""
-        chosen: dict[str, Any] = {"matrix": settings.matrix, "eigenpairs": settings.eigenpairs, "seed": settings.seed}
-
-        def make() -> Content:
-            start = time.perf_counter()
-            scores = topology_scores(edges, anchor.mask, **chosen)
-            return {"scores": scores}, {"seconds": time.perf_counter() - start}
-
-        tensors, meta = store.get("topology", {**depends, **chosen}, make)
-        return tensors["scores"].to(anchor.mask.device), meta["seconds"]
+        scores = edge_importance(trainer, self.anchor_, edges, topology, keep, settings)
+        logits = trainer.logits(edges.subset(keep))
+        seconds = {
+            "anchor": self.anchor_.seconds,
+            "topology": topology_seconds,
+            "sparse": time.perf_counter() - start,
+        }
+        return Found(keep, scores, network.module, logits, best.val, seconds, history)
 
 
 def sparse_phase(
@@ -161,6 +75,7 @@ def sparse_phase(
     watch: Watcher,
 ) -> tuple[Best, list[dict[str, Any]]]:
     """Trains on m_g ⊙ M_g ⊙ A from the anchor on, refining M_g; the best validation epoch and the history."""
+    trainer.restore({"model": anchor.model, "masker": anchor.masker})
     keep = top_k(anchor.mask, kept)  # one-shot
     sparse = edges.subset(keep)
     updates = num_updates(settings.sparse_epochs, settings.interval)
@@ -195,17 +110,15 @@ def edge_importance(
     return combine(semantic, topology, settings.semantic_weight, settings.topology_weight)
 
 
-def _pack(new_trainer: Callable[[], Trainer], edges: EdgeSet, epochs: int, watch: Watcher) -> Content:
-    """Trains an anchor into the form that is stored."""
-    start = time.perf_counter()
-    found = train_anchor(new_trainer(), edges, epochs, watch)
-    tensors = {"mask": found["mask"], "logits": found["logits"]}
-    tensors |= flatten("model", found["model"]) | flatten("masker", found["masker"])
-    meta = {"val": found["val"], "epoch": found["epoch"], "seconds": time.perf_counter() - start}
-    return tensors, meta
+def find_topology(problem: Problem, anchor: Anchor) -> tuple[Tensor, float]:
+    """φ_topo and the seconds it took, computed once an anchor."""
+    settings = problem.settings
+    chosen: dict[str, Any] = {"matrix": settings.matrix, "eigenpairs": settings.eigenpairs, "seed": settings.seed}
 
+    def make() -> Content:
+        start = time.perf_counter()
+        scores = topology_scores(problem.edges, anchor.mask, **chosen)
+        return {"scores": scores}, {"seconds": time.perf_counter() - start}
 
-def _unpack(content: Content, device: torch.device) -> Anchor:
-    tensors, meta = content
-    tensors = {name: tensor.to(device) for name, tensor in tensors.items()}
-    return Anchor(tensors["mask"], tensors["logits"], unflatten("model", tensors), unflatten("masker", tensors), **meta)
+    tensors, meta = problem.store.get("topology", {**problem.depends, **chosen}, make)
+    return tensors["scores"].to(problem.device), meta["seconds"]
