@@ -39,7 +39,7 @@ class GST(LearnedSparsifier):
     True
     """
 
-    def search(self, problem: Problem, kept: int, anchor: Anchor | None = None) -> Found:
+    def search(self, problem: Problem, kept: int, *, anchor: Anchor | None = None, **given: Any) -> Found:
         settings, edges = problem.settings, problem.edges
         network = problem.network()
         with seeded(settings.seed + 1):  # each phase has its own numbers: a cached anchor changes nothing after it
