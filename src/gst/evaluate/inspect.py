@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from gst.graph import EdgeSet
@@ -31,6 +30,4 @@ def homophily(edges: EdgeSet, y: Tensor | None) -> float | None:
         return None
     u, v = edges.pairs
     known = (y[u] >= 0) & (y[v] >= 0)
-    if not bool(known.any()):
-        return None
-    return round(float((y[u] == y[v])[known].double().mean()), 3) if torch.is_tensor(known) else None
+    return round(float((y[u] == y[v])[known].double().mean()), 3) if bool(known.any()) else None

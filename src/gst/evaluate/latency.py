@@ -11,8 +11,9 @@ from torch_geometric.data import Data
 
 from gst.graph import EdgeSet
 from gst.nn.backbones import Backbone
+from gst.nn.compat import call_model
 from gst.nn.features import as_features
-from gst.nn.network import NativeNetwork, Network, OwnNetwork
+from gst.nn.network import NativeNetwork
 
 
 def inference_times(model: nn.Module, dense: Data, sparse: Data, repeats: int = 30) -> dict[str, Any]:
@@ -35,7 +36,8 @@ def inference_times(model: nn.Module, dense: Data, sparse: Data, repeats: int = 
 
 
 def _forward(model: nn.Module, graph: Data) -> Callable[[], Any]:
+    if not isinstance(model, Backbone):
+        return lambda: call_model(model, graph)
     edges = EdgeSet.from_edge_index(graph.edge_index, int(graph.num_nodes), graph.get("edge_weight"))
-    network: Network
-    network = NativeNetwork(model, as_features(graph.x)) if isinstance(model, Backbone) else OwnNetwork(model, graph)
+    network = NativeNetwork(model, as_features(graph.x))
     return lambda: network.logits(edges)
