@@ -4,14 +4,22 @@ from torch.autograd import gradcheck
 
 from graphs import KINDS, random_graph
 from gst.graph import EdgeSet
-from gst.nn import masker as module
-from gst.nn.masker import Masker, edge_mlp
+from gst.nn import edge_mlp as module
+from gst.nn.edge_mlp import edge_mlp
+from gst.nn.masker import Masker
 
 
-@pytest.mark.parametrize("chunk", [1 << 22, 8])
+@pytest.fixture(params=["compiled", "fallback", "fallback in small runs"])
+def way(request, monkeypatch):
+    """Each way to compute the kernel."""
+    if request.param != "compiled":
+        monkeypatch.setattr(module, "_compiled", lambda tensor: False)
+    if "small" in request.param:
+        monkeypatch.setattr(module, "_HELD", 8)
+
+
 @pytest.mark.parametrize("kind", KINDS[:4])
-def test_scores_are_those_of_the_perceptron_on_both_ends(kind, chunk, monkeypatch):
-    monkeypatch.setattr(module, "_CHUNK", chunk)
+def test_scores_are_those_of_the_perceptron_on_both_ends(kind, way):
     data = random_graph(**kind)
     edges, masker = EdgeSet.from_data(data), Masker(5, hidden=4, deviation=0.1)
     wa, wb = masker.first.chunk(2, dim=1)
@@ -25,10 +33,9 @@ def test_scores_are_those_of_the_perceptron_on_both_ends(kind, chunk, monkeypatc
     assert torch.allclose(masker(data.x, edges), expected, atol=1e-5)
 
 
-@pytest.mark.parametrize("chunk", [1 << 22, 8])
-def test_gradients(chunk, monkeypatch):
-    monkeypatch.setattr(module, "_CHUNK", chunk)
-    edges = EdgeSet.from_data(random_graph(directed=True))
+@pytest.mark.parametrize("nodes", [12, 300])
+def test_gradients(nodes, way):
+    edges = EdgeSet.from_data(random_graph(nodes=nodes, edges=30, directed=True))
     n = edges.num_nodes
     inputs = tuple(torch.randn(s, dtype=torch.float64, requires_grad=True) for s in ((n, 3), (n, 3), (3,)))
     assert gradcheck(lambda p, q, w: edge_mlp(edges.arc_pattern, p, q, w), inputs)
