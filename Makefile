@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test test-slow lint bench clean
+.PHONY: demo test test-slow lint bench figures clean
 
 demo: $(STAMP)
 	$(BIN)/gst demo
@@ -23,6 +23,9 @@ lint: $(STAMP)
 bench: $(STAMP)
 	$(BIN)/python benchmarks/epoch.py
 	$(BIN)/python benchmarks/features.py
+
+figures: $(STAMP)
+	$(BIN)/python examples/curve.py docs/curve.png
 
 # torch first and by itself: its pinned build must not be replaced by what another package would pull in
 $(STAMP): pyproject.toml constraints.txt

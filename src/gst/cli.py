@@ -236,10 +236,13 @@ def _load(
 
 
 def _check_writable(folder: Path) -> None:
-    """Finds out before hours of training."""
+    """Finds out before hours of training, and leaves nothing behind."""
+    new = not folder.exists()
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        if new:
+            folder.rmdir()
     except OSError as error:
         raise InputError(f"cannot write to --out {folder}: {error.strerror}") from None
-    if not os.access(folder, os.W_OK):
+    if not new and not os.access(folder, os.W_OK):
         raise InputError(f"cannot write to --out {folder}: permission denied")

@@ -108,7 +108,7 @@ def _lanczos(operator: sparse.spmatrix | LinearOperator, k: int, end: str, seed:
     size = operator.shape[0]
     start = np.random.default_rng(seed).standard_normal(size)
     try:
-        return eigsh(operator, k, which=end, v0=start, tol=_TOLERANCE, ncv=min(size, 3 * k + 20))
+        return eigsh(operator, k, which=end, v0=start, tol=_TOLERANCE, ncv=min(size, 3 * k + 20), rng=seed)
     except ArpackNoConvergence as stopped:  # the pairs found so far are good ones
         return stopped.eigenvalues, stopped.eigenvectors
 
@@ -178,6 +178,6 @@ def _left_right(matrix: sparse.csr_matrix, k: int, seed: int) -> list[tuple[comp
 def _arpack(matrix: sparse.csr_matrix, k: int, end: str, seed: int) -> tuple[np.ndarray, np.ndarray]:
     start = np.random.default_rng(seed).standard_normal(matrix.shape[0])
     try:
-        return eigs(matrix, k, which=end, v0=start, tol=_TOLERANCE, ncv=min(matrix.shape[0], 4 * k + 1))
+        return eigs(matrix, k, which=end, v0=start, tol=_TOLERANCE, ncv=min(matrix.shape[0], 4 * k + 1), rng=seed)
     except ArpackNoConvergence as stopped:
         return stopped.eigenvalues, stopped.eigenvectors

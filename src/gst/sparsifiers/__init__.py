@@ -5,8 +5,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from gst.sparsifiers.base import LearnedSparsifier, TopologySparsifier
+from gst.sparsifiers.dspar import DSpar
+from gst.sparsifiers.effective_resistance import EffectiveResistance
 from gst.sparsifiers.gst import GST
+from gst.sparsifiers.importance import ImportanceScores
+from gst.sparsifiers.local_similarity import LocalSimilarity
 from gst.sparsifiers.random import Random
+from gst.sparsifiers.scan import SCAN
+from gst.sparsifiers.spectral_radius import SpectralRadius
 
 
 @dataclass(frozen=True)
@@ -24,6 +30,26 @@ class Method:
 METHODS = {
     "gst": Method(GST, "learned", True, True, "O((E+D)·(|E|·h + N·F·h))", "Zhang et al., ICML 2024"),
     "random": Method(Random, "topology", False, False, "O(|E|)", "baseline"),
+    "scan": Method(SCAN, "topology", False, False, "O(|E|^1.5)", "Xu et al., KDD 2007"),
+    "local-similarity": Method(LocalSimilarity, "topology", False, False, "O(|E|^1.5)", "Satuluri et al., SIGMOD 2011"),
+    "dspar": Method(DSpar, "topology", False, False, "O(|E|)", "Liu et al., TMLR 2023"),
+    "effective-resistance": Method(
+        EffectiveResistance, "topology", False, False, "O(128 solves)", "Spielman & Srivastava, STOC 2008"
+    ),
+    "spectral-radius": Method(SpectralRadius, "topology", False, False, "O(steps·|E|)", "Restrepo et al., PRL 2006"),
 }
 
-__all__ = ["GST", "METHODS", "LearnedSparsifier", "Method", "Random", "TopologySparsifier"]
+__all__ = [
+    "GST",
+    "METHODS",
+    "SCAN",
+    "DSpar",
+    "EffectiveResistance",
+    "ImportanceScores",
+    "LearnedSparsifier",
+    "LocalSimilarity",
+    "Method",
+    "Random",
+    "SpectralRadius",
+    "TopologySparsifier",
+]

@@ -1,0 +1,155 @@
+"""Structural sparsifiers against NetworKit on one large graph, in one process, as JSON.
+
+Timed from a PyG ``edge_index`` with both arcs of every pair to the mask of what stays. NetworKit gets the same array,
+of which it takes one arc a pair; its mask is over its own edge ids, the way back to columns is not asked of it. It has
+no DSpar: its own sparsifier by degrees, local degree, stands in. Ours and theirs alternate, so that a noisy machine
+disturbs both alike; ``ratio`` below 1 means that ours is faster. Kernels are compiled before the clock starts.
+
+    python benchmarks/topology.py                     # web-Google, from $GST_MIRROR or $GST_DATA
+    python benchmarks/topology.py --edges edges.tsv.gz
+    python benchmarks/topology.py --synthetic 200000
+
+``peak_gib`` is the peak resident memory of a process that runs SCAN alone (Linux), the interpreter and its libraries
+included.
+"""
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import networkit as nk
+import numpy as np
+import torch
+from torch_geometric.data import Data
+from torch_geometric.utils import to_undirected
+
+from gst.data.edges import read_edges
+from gst.data.roots import data_root, mirror_root
+from gst.data.synthetic import synthetic
+from gst.errors import InputError
+from gst.graph import EdgeSet
+from gst.sparsifiers.base import TopologySparsifier
+from gst.sparsifiers.dspar import DSpar
+from gst.sparsifiers.local_similarity import LocalSimilarity
+from gst.sparsifiers.scan import SCAN
+
+WEB_GOOGLE = "web-Google/raw/web_Google.txt.gz"
+SPARSITY = 0.5
+
+
+def by_triangles(score: type) -> Callable[[nk.Graph], list[float]]:
+    return lambda graph: score(graph, nk.sparsification.TriangleEdgeScore(graph).run().scores()).run().scores()
+
+
+RACES: dict[type[TopologySparsifier], tuple[str, Callable[[nk.Graph], list[float]]]] = {
+    SCAN: ("SCANStructuralSimilarityScore", by_triangles(nk.sparsification.SCANStructuralSimilarityScore)),
+    LocalSimilarity: ("LocalSimilarityScore", by_triangles(nk.sparsification.LocalSimilarityScore)),
+    DSpar: ("LocalDegreeScore", lambda graph: nk.sparsification.LocalDegreeScore(graph).run().scores()),
+}
+
+
+def ours(data: Data, method: type[TopologySparsifier]) -> dict[str, float]:
+    start = time.perf_counter()
+    edges = EdgeSet.from_data(data)
+    numbered = time.perf_counter()
+    edges.to_columns(method(sparsity=SPARSITY).select(edges)[0], True)
+    end = time.perf_counter()
+    return {"edges": numbered - start, "select": end - numbered, "total": end - start}
+
+
+def theirs(data: Data, scores: Callable[[nk.Graph], list[float]]) -> dict[str, float]:
+    start = time.perf_counter()
+    u, v = data.edge_index.numpy()
+    once = u < v
+    graph = nk.GraphFromCoo((u[once], v[once]), n=data.num_nodes, edgesIndexed=True)
+    built = time.perf_counter()
+    found = np.array(scores(graph))
+    keep = np.zeros(found.size, dtype=bool)
+    kept = found.size - round(SPARSITY * found.size)
+    keep[np.argsort(-found, kind="stable")[:kept]] = True
+    end = time.perf_counter()
+    return {"edges": built - start, "select": end - built, "total": end - start}
+
+
+def race(data: Data, method: type[TopologySparsifier], repeat: int) -> dict[str, Any]:
+    name, scores = RACES[method]
+    times = [(ours(data, method), theirs(data, scores)) for _ in range(repeat)]
+    return {
+        "method": method.__name__,
+        "networkit_method": name,
+        "gst_seconds": median([mine for mine, _ in times]),
+        "networkit_seconds": median([other for _, other in times]),
+        "ratio": round(statistics.median(mine["total"] / other["total"] for mine, other in times), 3),
+    }
+
+
+def median(runs: list[dict[str, float]]) -> dict[str, float]:
+    return {part: round(statistics.median(run[part] for run in runs), 3) for part in runs[0]}
+
+
+def peak_gib(data: Data, side: str) -> float:
+    """VmHWM of a process of its own; ``ru_maxrss`` would begin with what the process that starts it holds."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "edge_index.npy"
+        np.save(path, data.edge_index.numpy())
+        code = (
+            "import re, sys, numpy, torch; from torch_geometric.data import Data; "
+            f"sys.path.insert(0, {str(Path(__file__).parent)!r}); import topology as t; "
+            f"data = Data(edge_index=torch.from_numpy(numpy.load({str(path)!r})), num_nodes={data.num_nodes}); "
+            f"t.ours(data, t.SCAN) if {side == 'gst'} else t.theirs(data, t.RACES[t.SCAN][1]); "
+            "print(re.search(r'VmHWM:\\s+(\\d+)', open('/proc/self/status').read())[1])"
+        )
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return round(int(done.stdout) / 2**20, 3)
+
+
+def load(edges: Path | None, nodes: int | None) -> tuple[str, Data]:
+    """The graph with both arcs of every pair."""
+    if nodes is not None:
+        return f"synthetic {nodes}", synthetic(nodes=nodes, features=1)
+    places = [edges] if edges else [place / WEB_GOOGLE for place in (mirror_root(), data_root()) if place]
+    found = next((path for path in places if path.is_file()), None)
+    if found is None:
+        raise InputError(f"no {WEB_GOOGLE} in $GST_MIRROR or $GST_DATA: give --edges FILE or --synthetic N")
+    index = torch.from_numpy(read_edges(found, 2**31)["edge_index"])
+    return found.name, Data(edge_index=to_undirected(index), num_nodes=int(index.max()) + 1)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--edges", type=Path, help="edge list, text (.gz) or parquet")
+    parser.add_argument("--synthetic", type=int, metavar="N", help="a block model of N nodes, 5 pairs a node")
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=1, help="of torch and NetworKit")
+    args = parser.parse_args()
+    torch.set_num_threads(args.threads)
+    nk.setNumberOfThreads(args.threads)
+    try:
+        name, data = load(args.edges, args.synthetic)
+    except InputError as error:
+        sys.exit(f"topology.py: {error}")
+    for method in RACES:
+        ours(synthetic(nodes=500, features=1), method)
+    report = {
+        "benchmark": "topology",
+        "graph": name,
+        "nodes": data.num_nodes,
+        "pairs": data.num_edges // 2,
+        "sparsity": SPARSITY,
+        "threads": args.threads,
+        "races": [race(data, method, args.repeat) for method in RACES],
+        "peak_gib": {side: peak_gib(data, side) for side in ("gst", "networkit")},
+    }
+    json.dump(report, sys.stdout, indent=2)
+    print()
+
+
+if __name__ == "__main__":
+    main()
