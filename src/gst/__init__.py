@@ -9,10 +9,13 @@ from gst.settings import Settings
 from gst.sparsifiers import (
     GST,
     SCAN,
+    UGS,
+    WDGLT,
     DSpar,
     EffectiveResistance,
     ImportanceScores,
     LocalSimilarity,
+    MGSpar,
     Random,
     SpectralRadius,
 )
@@ -21,6 +24,8 @@ from gst.version import __version__
 __all__ = [
     "GST",
     "SCAN",
+    "UGS",
+    "WDGLT",
     "DSpar",
     "EdgeSet",
     "EffectiveResistance",
@@ -28,6 +33,7 @@ __all__ = [
     "ImportanceScores",
     "InputError",
     "LocalSimilarity",
+    "MGSpar",
     "Random",
     "Result",
     "Settings",

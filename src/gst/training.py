@@ -20,7 +20,7 @@ from gst.task import Task
 class Progress:
     """One epoch, as told to whoever watches."""
 
-    phase: str  # "anchor", "sparse", "dense", "retrain"
+    phase: str  # "anchor", "sparse", "prune", "dense", "retrain"
     epoch: int
     epochs: int
     val: float

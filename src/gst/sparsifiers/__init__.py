@@ -10,9 +10,12 @@ from gst.sparsifiers.effective_resistance import EffectiveResistance
 from gst.sparsifiers.gst import GST
 from gst.sparsifiers.importance import ImportanceScores
 from gst.sparsifiers.local_similarity import LocalSimilarity
+from gst.sparsifiers.mgspar import MGSpar
 from gst.sparsifiers.random import Random
 from gst.sparsifiers.scan import SCAN
 from gst.sparsifiers.spectral_radius import SpectralRadius
+from gst.sparsifiers.ugs import UGS
+from gst.sparsifiers.wdglt import WDGLT
 
 
 @dataclass(frozen=True)
@@ -37,17 +40,23 @@ METHODS = {
         EffectiveResistance, "topology", False, False, "O(128 solves)", "Spielman & Srivastava, STOC 2008"
     ),
     "spectral-radius": Method(SpectralRadius, "topology", False, False, "O(steps·|E|)", "Restrepo et al., PRL 2006"),
+    "ugs": Method(UGS, "learned", True, True, "O(rounds·epochs·(|E|·h + N·F·h))", "Chen et al., ICML 2021"),
+    "wd-glt": Method(WDGLT, "learned", True, True, "O(rounds·epochs·(|E|·h + N·F·h))", "Hui et al., ICLR 2023"),
+    "mgspar": Method(MGSpar, "learned", True, True, "O(stages·restarts·T·(|E|·h + N·F·h))", "Wan, ICDE 2021"),
 }
 
 __all__ = [
     "GST",
     "METHODS",
     "SCAN",
+    "UGS",
+    "WDGLT",
     "DSpar",
     "EffectiveResistance",
     "ImportanceScores",
     "LearnedSparsifier",
     "LocalSimilarity",
+    "MGSpar",
     "Method",
     "Random",
     "SpectralRadius",
