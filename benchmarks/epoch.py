@@ -97,7 +97,8 @@ def main() -> None:
     parser.add_argument("--share", type=float, default=1.0, help="share of the paper's epochs, for a quick look")
     args = parser.parse_args()
     races = [race(name, args.hidden, args.sparsity, args.share) for name in args.datasets]
-    json.dump({"benchmark": "epoch", "threads": torch.get_num_threads(), "races": races}, sys.stdout, indent=2)
+    report = {"benchmark": "epoch", "threads": torch.get_num_threads(), "share": args.share, "races": races}
+    json.dump(report, sys.stdout, indent=2)
     print()
 
 
