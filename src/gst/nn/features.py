@@ -22,9 +22,6 @@ class SparseFeatures:
     def shape(self) -> tuple[int, int]:
         return self.pattern.shape
 
-    def dense(self) -> Tensor:
-        return self.pattern.matrix(self.values).to_dense()
-
 
 Features = Tensor | SparseFeatures
 
