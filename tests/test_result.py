@@ -7,6 +7,7 @@ from torch_geometric.nn.models import GCN
 import gst
 from graphs import random_graph
 from gst.errors import InputError
+from gst.nn.backbones import BACKBONES
 
 QUICK = {"hidden": 8, "heads": 2, "anchor_epochs": 3, "sparse_epochs": 4, "interval": 2, "cache": False}
 
@@ -16,7 +17,7 @@ def run(data=None, **kwargs):
     return gst.sparsify(data, sparsity=0.5, **{**QUICK, **kwargs})
 
 
-@pytest.mark.parametrize("backbone", ["gcn", "gin", "gat"])
+@pytest.mark.parametrize("backbone", BACKBONES)
 def test_round_trip(tmp_path, backbone):
     data = random_graph(nodes=40, edges=120, loops=True, weighted=True)
     data.edge_attr = torch.rand(data.edge_index.shape[1], 2)

@@ -20,6 +20,7 @@ from gst.evaluate.inspect import inspect_run
 from gst.evaluate.latency import inference_times
 from gst.export import FORMATS, default_name
 from gst.export import export as write_export
+from gst.nn.backbones import BACKBONES
 from gst.protocol import sparsify
 from gst.result import Result
 from gst.settings import Settings
@@ -65,7 +66,7 @@ def run(
     undirected: Annotated[bool, typer.Option("--undirected", help="own edge list names each pair once")] = False,
     split: Annotated[str | None, typer.Option(help="number, public, paper, random, or a file")] = None,
     method: Annotated[str, typer.Option(help="see gst methods")] = "gst",
-    backbone: Annotated[str, typer.Option(help="gcn, gin or gat")] = "gcn",
+    backbone: Annotated[str, typer.Option(help=", ".join(BACKBONES))] = "gcn",
     sparsity: Annotated[float | None, typer.Option(help="share of edges to remove")] = None,
     keep: Annotated[int | None, typer.Option(help="number of edges to keep, instead of a share")] = None,
     out: Annotated[Path | None, typer.Option(help="folder for the result")] = None,

@@ -35,7 +35,7 @@ def sparsify(
     Args:
         data: a PyG ``Data`` with x, y, edge_index and the three split masks.
         method: a name of ``gst methods``.
-        backbone: ``"gcn"``, ``"gin"``, ``"gat"``; or ``model``, your own module of PyG layers.
+        backbone: a name of :data:`~gst.nn.backbones.BACKBONES`; or ``model``, your own module of PyG layers.
         sparsity: share of edges to remove; or ``keep``, the number of edges to keep.
         dense: also train on the full graph for as many epochs, for ``metrics["dense_test"]``.
         retrain: also train a fresh model on the sparse graph, for ``metrics["retrain_test"]``.

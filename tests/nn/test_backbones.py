@@ -3,17 +3,18 @@
 import pytest
 import torch
 from torch.autograd import gradcheck
-from torch_geometric.nn import GATConv, GCNConv, GINConv
+from torch_geometric.nn import ClusterGCNConv, GATConv, GCNConv, GINConv, SAGEConv
 
 from graphs import KINDS, random_graph
 from gst.errors import InputError
 from gst.graph import EdgeSet
 from gst.nn.backbones import BACKBONES, GAT, GCN
 from gst.nn.features import SparseFeatures, as_features
-from gst.nn.layers import GATLayer, GCNLayer, GINLayer
+from gst.nn.layers import ClusterGCNLayer, GATLayer, GCNLayer, GINLayer, SAGELayer
 from gst.nn.network import NativeNetwork
 
 NAMES = list(BACKBONES)
+LAYERS = [GCNLayer(5, 6), GINLayer(5, 6), GATLayer(5, 3, heads=2), SAGELayer(5, 6), ClusterGCNLayer(5, 6)]
 
 
 def build(name: str, data, **kwargs):
@@ -36,6 +37,16 @@ def as_pyg(layer, inputs: int, outputs: int):
         other.nn.weight.data, other.nn.bias.data = layer.weight.data.t().contiguous(), layer.bias.data
         other.eps.data = layer.eps.data.view(1)
         return other
+    elif isinstance(layer, ClusterGCNLayer):
+        other = ClusterGCNConv(inputs, outputs)
+        other.lin_out.weight.data, other.lin_out.bias.data = layer.weight.data.t().contiguous(), layer.bias.data
+        other.lin_root.weight.data = layer.root.data.t().contiguous()
+        return other
+    elif isinstance(layer, SAGELayer):
+        other = SAGEConv(inputs, outputs)
+        other.lin_l.weight.data, other.lin_l.bias.data = layer.weight.data.t().contiguous(), layer.bias.data
+        other.lin_r.weight.data = layer.root.data.t().contiguous()
+        return other
     else:
         other = GATConv(inputs, outputs // layer.heads, heads=layer.heads)
         other.lin.weight.data = layer.weight.data.t().contiguous()
@@ -45,7 +56,7 @@ def as_pyg(layer, inputs: int, outputs: int):
 
 
 @pytest.mark.parametrize("kind", [k for k in KINDS if not k.get("weighted")])
-@pytest.mark.parametrize("layer", [GCNLayer(5, 6), GINLayer(5, 6), GATLayer(5, 3, heads=2)])
+@pytest.mark.parametrize("layer", LAYERS)
 def test_layers_equal_pyg(layer, kind):
     data = random_graph(**kind)
     torch.nn.init.normal_(layer.bias)

@@ -10,6 +10,7 @@ from graphs import random_graph
 from gst import GST, InputError
 from gst.cache import Cache
 from gst.graph import EdgeSet
+from gst.nn.backbones import BACKBONES
 from gst.select import top_k
 from gst.task import Task
 
@@ -31,7 +32,7 @@ def same(a: GST, b: GST) -> bool:
     )
 
 
-@pytest.mark.parametrize("backbone", ["gcn", "gin", "gat"])
+@pytest.mark.parametrize("backbone", BACKBONES)
 def test_same_seed_same_bits_and_another_seed_other_ones(backbone):
     first, second = fit(backbone=backbone), fit(backbone=backbone)
     assert same(first, second)

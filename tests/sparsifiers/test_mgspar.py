@@ -9,6 +9,7 @@ from torch_geometric.nn.models import GCN
 from graphs import KINDS, random_graph
 from gst import InputError
 from gst.cache import Cache
+from gst.nn.backbones import BACKBONES
 from gst.problem import Problem
 from gst.sparsifiers.iterative import logits_with
 from gst.sparsifiers.mgspar import MGSpar, adam, initial_weights, meta_gradient, outer_labels
@@ -60,7 +61,7 @@ def train(inner, start, gate, *, create_graph):
 
 
 @pytest.mark.parametrize("kind", [{}, {"directed": True, "loops": True}])
-@pytest.mark.parametrize("backbone", ["gcn", "gin", "gat"])
+@pytest.mark.parametrize("backbone", BACKBONES)
 def test_meta_gradient_equals_finite_differences_through_the_whole_training(backbone, kind):
     inner, outer, start, gate = losses(backbone, kind)
     weights, found = meta_gradient(inner, outer, start, gate, **RATES)

@@ -8,6 +8,7 @@ from torch_geometric.nn.models import GCN
 from graphs import KINDS, random_graph
 from gst import InputError
 from gst.cache import Cache
+from gst.nn.backbones import BACKBONES
 from gst.problem import Problem
 from gst.select import top_k
 from gst.sparsifiers.iterative import logits_with, removal_scores, worst_first
@@ -45,7 +46,7 @@ def test_exact_budget_subset_symmetry(kind, tmp_path):
         check_graph_of(data, method.transform(data), method.mask_)
 
 
-@pytest.mark.parametrize("backbone", ["gcn", "gin", "gat"])
+@pytest.mark.parametrize("backbone", BACKBONES)
 def test_same_seed_same_bits_and_the_callers_random_numbers_untouched(backbone):
     torch.manual_seed(5)
     expected = torch.rand(3)

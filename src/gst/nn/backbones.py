@@ -9,7 +9,7 @@ from torch.nn import functional
 from gst.errors import InputError
 from gst.graph import Block, EdgeSet
 from gst.nn.features import Features, dropout, feature_dropout
-from gst.nn.layers import GATLayer, GCNLayer, GINLayer
+from gst.nn.layers import ClusterGCNLayer, GATLayer, GCNLayer, GINLayer, SAGELayer
 
 
 class Backbone(nn.Module):
@@ -77,4 +77,24 @@ class GAT(Backbone):
         return GATLayer(inputs, outputs, heads=1) if last else GATLayer(inputs, outputs // self.heads, self.heads)
 
 
-BACKBONES: dict[str, type[Backbone]] = {"gcn": GCN, "gin": GIN, "gat": GAT}
+class SAGE(Backbone):
+    """GraphSAGE with the mean (Hamilton et al., NeurIPS 2017)."""
+
+    def layer(self, inputs: int, outputs: int, *, last: bool) -> nn.Module:
+        return SAGELayer(inputs, outputs)
+
+
+class ClusterGCN(Backbone):
+    """The network of Cluster-GCN (Chiang et al., KDD 2019)."""
+
+    def layer(self, inputs: int, outputs: int, *, last: bool) -> nn.Module:
+        return ClusterGCNLayer(inputs, outputs)
+
+
+BACKBONES: dict[str, type[Backbone]] = {
+    "gcn": GCN,
+    "gin": GIN,
+    "gat": GAT,
+    "sage": SAGE,
+    "cluster-gcn": ClusterGCN,
+}

@@ -72,7 +72,7 @@ class GINLayer(nn.Module):
         self.eps = nn.Parameter(torch.zeros(()))
 
     def forward(self, x: Features, block: Block, edge_values: Tensor | None) -> Tensor:
-        diagonal = block.adjacency.loops + 1 + self.eps
+        diagonal = block.adjacency.loops.to(self.eps.dtype) + 1 + self.eps
         values = block.adjacency.values(edge_values, diagonal, self.weight.dtype)
         return propagate(block, values, x, self.weight) + self.bias
 
@@ -110,3 +110,50 @@ class GATLayer(nn.Module):
         attention = weight / row_sum(pattern, weight)[pattern.row]
         parts = [spmm(pattern, a, h) for a, h in zip(attention.unbind(1), by_head.unbind(1), strict=True)]
         return torch.cat(parts, dim=1) + self.bias
+
+
+class SAGELayer(nn.Module):
+    r"""Hamilton et al., NeurIPS 2017, with the mean over what is left; edge weights of the data make it a weighted one.
+
+    .. math:: \frac{\sum_j m_{ij} g_{ij} x_j}{\sum_j m_{ij} g_{ij}} W + x_i W_{root} + b
+
+    """
+
+    def __init__(self, inputs: int, outputs: int) -> None:
+        super().__init__()
+        self.weight = glorot(inputs, outputs)
+        self.root = glorot(inputs, outputs)
+        self.bias = nn.Parameter(torch.zeros(outputs))
+
+    def diagonal(self, adjacency: Adjacency) -> Tensor:
+        """With what value a node is its own neighbour: only through self-loops that the data carries."""
+        return adjacency.loops
+
+    def forward(self, x: Features, block: Block, edge_values: Tensor | None) -> Tensor:
+        adjacency = block.adjacency
+        values = mean_norm(adjacency, adjacency.values(edge_values, self.diagonal(adjacency), self.weight.dtype))
+        own = linear(x, self.root)
+        own = own if block.entries is None else own[block.own]
+        return propagate(block, values, x, self.weight) + own + self.bias
+
+
+def mean_norm(adjacency: Adjacency, values: Tensor) -> Tensor:
+    """Entry values divided by the sum of their row, so that the matrix takes means.
+
+    The sum is never taken for less than half an edge: so a node that has lost all its edges has mean 0, and a gradient
+    in each of them.
+    """
+    lightest = 1.0 if adjacency.weight is None else float(adjacency.weight.min())
+    return values / row_sum(adjacency.pattern, values).clamp(min=lightest / 2)[adjacency.pattern.row]
+
+
+class ClusterGCNLayer(SAGELayer):
+    r"""Chiang et al., KDD 2019, as in PyG: a mean in which every node is its own neighbour.
+
+    .. math:: D̃^{-1} (A ∘ m ∘ g + I) X W + X W_{root} + b
+
+    A self-loop that the data carries is the one from I, as in PyG.
+    """
+
+    def diagonal(self, adjacency: Adjacency) -> Tensor:
+        return torch.ones_like(adjacency.loops)

@@ -70,7 +70,7 @@ class LearnedSparsifier:
 
     Args:
         model: any ``nn.Module`` of PyG ``MessagePassing`` layers, trained as a copy; instead of ``backbone``.
-        backbone: ``"gcn"``, ``"gin"`` or ``"gat"``.
+        backbone: ``"gcn"``, ``"gin"``, ``"gat"``, ``"sage"`` or ``"cluster-gcn"``.
         sparsity: share of edges to remove.
         keep: number of edges to keep, instead of a share.
         cache: whether what can be reused is kept on disk (never of an own ``model``), or the :class:`~gst.cache.Cache`.
