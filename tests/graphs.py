@@ -47,6 +47,17 @@ def random_graph(
     return data
 
 
+def pairs(*ends: tuple[int, int], nodes: int, directed: bool = False) -> Data:
+    """A graph of these pairs with features, labels, a split and an attribute of its columns."""
+    index = torch.tensor(ends).t()
+    index = index if directed else torch.cat([index, index.flip(0)], dim=1)
+    ids = torch.arange(nodes)
+    data = Data(x=torch.randn(nodes, 3), edge_index=index, y=ids % 2, num_nodes=nodes)
+    data.train_mask, data.val_mask, data.test_mask = ids < 2, ids >= 0, ids >= 0
+    data.edge_attr = torch.arange(2.0 * index.shape[1]).view(-1, 2)
+    return data
+
+
 @st.composite
 def graphs(draw, max_nodes: int = 12) -> Data:
     """Any small graph with at least one edge: directed or not, with loops, duplicates, isolated nodes."""

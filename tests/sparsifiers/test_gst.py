@@ -1,5 +1,6 @@
 import pytest
 import torch
+from contract import same
 from torch import nn
 from torch_geometric.nn import GCNConv, GraphConv
 from torch_geometric.nn.models import GAT, GCN, GIN, GraphSAGE
@@ -19,17 +20,6 @@ QUICK = {"hidden": 8, "anchor_epochs": 4, "sparse_epochs": 9, "interval": 2, "ca
 
 def fit(data=None, **kwargs):
     return GST(sparsity=0.5, **{**QUICK, **kwargs}).fit(random_graph(nodes=40, edges=120) if data is None else data)
-
-
-def same(a: GST, b: GST) -> bool:
-    states = zip(a.model_.state_dict().values(), b.model_.state_dict().values(), strict=True)
-    return (
-        torch.equal(a.mask_, b.mask_)
-        and torch.equal(a.scores_, b.scores_)
-        and torch.equal(a.logits_, b.logits_)
-        and a.history_ == b.history_
-        and all(torch.equal(x, y) for x, y in states)
-    )
 
 
 @pytest.mark.parametrize("backbone", BACKBONES)

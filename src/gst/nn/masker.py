@@ -31,5 +31,6 @@ class Masker(nn.Module):
         target, source = linear(x, self.first).chunk(2, dim=1)
         scores = edges.edge_mean(edge_mlp(edges.arc_pattern, target + self.bias, source, self.last))
         centred = scores - scores.mean()
-        standard = centred / (centred.square().mean().sqrt() + 1e-12)
+        # added inside the root: of one edge, or of equals, the root of 0 would have an infinite slope
+        standard = centred / (centred.square().mean() + 1e-24).sqrt()
         return 1 + self.deviation * standard.clamp(-9, 9)
