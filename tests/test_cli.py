@@ -103,6 +103,42 @@ def test_switches_and_eigenpairs_reach_the_settings(call, own):
     assert (settings["semantic"], settings["eigenpairs"], settings["matrix"]) == (False, 5, "adjacency")
 
 
+def test_a_methods_own_arguments(call, own):
+    words = ["run", "--dataset", own, "--json", "--quiet", "--no-dense", *QUICK]
+    found = json.loads(
+        call(*words, "--sparsity", 0.3, "--method", "ugs", "--option", "prune-ratio=0.2", "--option", "round_epochs=1")[
+            1
+        ]
+    )
+    assert found["options"] == {"prune_ratio": 0.2, "round_epochs": 1}
+    methods = {row["name"]: row["options"] for row in json.loads(call("methods", "--json")[1])["methods"]}
+    assert methods["effective-resistance"] == {"projections": 128, "sample": True, "weights": False}
+    assert "prune_ratio" in methods["wd-glt"] and "l1" not in methods["wd-glt"] and methods["gst"] == {}
+    code, out, err = call(
+        *words,
+        "--keep",
+        20,
+        "--method",
+        "effective-resistance",
+        "--option",
+        "projections=none",
+        "--option",
+        "weights=yes",
+    )
+    assert code == 0, err
+    assert json.loads(out)["options"] == {"projections": None, "weights": True}
+
+
+def test_weights_of_the_draw_are_trained_with_and_kept():
+    data = random_graph(nodes=40, edges=120)
+    quick = {"hidden": 8, "anchor_epochs": 2, "sparse_epochs": 2, "cache": False, "sparsity": 0.5}
+    plain, weighted = (gst.sparsify(data, "dspar", weights=weights, **quick) for weights in (False, True))
+    assert torch.equal(plain.edge_mask, weighted.edge_mask) and "edge_weight" not in plain.graph
+    assert bool((weighted.graph.edge_weight > 1).any())
+    weights = zip(plain.model.parameters(), weighted.model.parameters(), strict=True)
+    assert not all(torch.equal(a, b) for a, b in weights)
+
+
 def test_own_files(call, tmp_path):
     data = random_graph(nodes=40, edges=120)
     np.savetxt(tmp_path / "edges.txt", data.edge_index.t().numpy(), fmt="%d")
@@ -132,6 +168,7 @@ def nan_features():
     return x
 
 
+DIGITS = ["--dataset", "digits", "--sparsity", 0.5]
 BAD = {
     "x is NaN or infinite at node 7": lambda t: ["--dataset", saved(t, x=nan_features())],
     "nodes go from 0 to 39": lambda t: ["--dataset", saved(t, edge_index=torch.tensor([[0, 50], [1, 2]]))],
@@ -146,6 +183,11 @@ BAD = {
     "setting lr = -1.0": lambda t: ["--dataset", "digits", "--sparsity", 0.5, "--lr", "-1"],
     "setting matrix = 'hessian'": lambda t: ["--dataset", "digits", "--sparsity", 0.5, "--matrix", "hessian"],
     "setting eigenpairs = 'many'": lambda t: ["--dataset", "digits", "--sparsity", 0.5, "--eigenpairs", "many"],
+    "--option 'l1': NAME=VALUE is needed": lambda t: [*DIGITS, "--method", "ugs", "--option", "l1"],
+    "unknown option of ugs 'l2': choose from prune_ratio": lambda t: [*DIGITS, "--method", "ugs", "--option", "l2=1"],
+    "--option 'l1=much': input should be a valid number": lambda t: [*DIGITS, "--method", "ugs", "--option", "l1=much"],
+    "UGS: l1 = -1.0: at least 0 is needed": lambda t: [*DIGITS, "--method", "ugs", "--option", "l1=-1"],
+    "method scan has none of its own": lambda t: [*DIGITS, "--method", "scan", "--option", "l1=1"],
     "give --dataset NAME": lambda t: ["--sparsity", 0.5],
     "nowhere.pt": lambda t: ["--dataset", t / "nowhere.pt"],
     "No such option: --sparsty": lambda t: ["--dataset", "digits", "--sparsty", 0.5],

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
+from pydantic import TypeAdapter, ValidationError
 
 from gst import console
 from gst.cache import Cache
@@ -22,6 +23,7 @@ from gst.export import FORMATS, default_name
 from gst.export import export as write_export
 from gst.nn.backbones import BACKBONES
 from gst.protocol import sparsify
+from gst.resolve import resolve_name
 from gst.result import Result
 from gst.settings import Settings
 from gst.sparsifiers import METHODS
@@ -66,6 +68,10 @@ def run(
     undirected: Annotated[bool, typer.Option("--undirected", help="own edge list names each pair once")] = False,
     split: Annotated[str | None, typer.Option(help="number, public, paper, random, or a file")] = None,
     method: Annotated[str, typer.Option(help="see gst methods")] = "gst",
+    option: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="of the method itself, see gst methods --json"),
+    ] = None,
     backbone: Annotated[str, typer.Option(help=", ".join(BACKBONES))] = "gcn",
     sparsity: Annotated[float | None, typer.Option(help="share of edges to remove")] = None,
     keep: Annotated[int | None, typer.Option(help="number of edges to keep, instead of a share")] = None,
@@ -88,6 +94,7 @@ def run(
         result = sparsify(
             data,
             method,
+            **_own_options(method, option or []),
             backbone=backbone,
             sparsity=sparsity,
             keep=keep,
@@ -150,7 +157,8 @@ def methods(as_json: Json = False) -> None:
     columns = ("kind", "needs_labels", "needs_model", "complexity", "reference")
     rows = [{"name": name, **{c: getattr(m, c) for c in columns}} for name, m in METHODS.items()]
     if as_json:
-        _print_json({"methods": rows})
+        options = {name: {o.name: o.default for o in m.options.values()} for name, m in METHODS.items()}
+        _print_json({"methods": [{**row, "options": options[row["name"]]} for row in rows]})
     else:
         shown = [name for name in rows[0] if name != "complexity"]  # too long for a terminal; --json has it
         console.table("methods", [c.replace("_", " ") for c in shown], [[row[c] for c in shown] for row in rows])
@@ -235,6 +243,24 @@ def _load(
     if features is None or labels is None:
         raise InputError("--edges needs --features and --labels")
     return from_files(edges, features, labels, split=chosen, undirected=undirected)
+
+
+def _own_options(method: str, given: list[str]) -> dict[str, Any]:
+    """NAME=VALUE pairs as arguments of the method, of the type that it wants."""
+    method = resolve_name("method", method, METHODS)
+    known, found = METHODS[method].options, {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise InputError(f"--option {text!r}: NAME=VALUE is needed")
+        if not known:
+            raise InputError(f"--option {text!r}: method {method} has none of its own")
+        name = resolve_name(f"option of {method}", name, known)
+        try:
+            found[name] = TypeAdapter(known[name].annotation).validate_python(None if value == "none" else value)
+        except ValidationError as error:
+            raise InputError(f"--option {text!r}: {error.errors()[0]['msg'].lower()}") from None
+    return found
 
 
 def _check_writable(folder: Path) -> None:

@@ -1,5 +1,6 @@
 """The methods, one short file each. Adding one is such a file and one line here."""
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -28,6 +29,13 @@ class Method:
     needs_model: bool
     complexity: str
     reference: str
+
+    @property
+    def options(self) -> dict[str, inspect.Parameter]:
+        """The method's own arguments by name: those that are neither the protocol's nor settings of training."""
+        shared = {"model", "backbone", "sparsity", "keep", "cache", "watch", "seed"}
+        given = inspect.signature(self.make).parameters.values()
+        return {p.name: p for p in given if p.kind is p.KEYWORD_ONLY and p.name not in shared}
 
 
 METHODS = {

@@ -41,8 +41,6 @@ class UGS(IterativeSparsifier):
         prune_ratio: share of the remaining edges that a round removes; 0.05 is the papers' choice.
         round_epochs: epochs of a round; published: 200. At the default learning rate, 40 are too few to learn from.
         l1: γ, of both masks.
-        coupled: whether the subgradient of the penalty goes through Adam, as in published code, instead of being a step
-            of its own. Adam makes a full step of any constant gradient, so edges that the loss does not see go first.
         weight_prune_ratio: share of the remaining weights that a round removes: 0, or 0.2 for lottery tickets.
 
     The other arguments and the learned values are those of :class:`~gst.sparsifiers.base.LearnedSparsifier`, and
@@ -63,8 +61,7 @@ class UGS(IterativeSparsifier):
         *,
         prune_ratio: float = 0.05,
         round_epochs: int = 100,
-        l1: float = 1e-2,
-        coupled: bool = False,
+        l1: float = 1e-6,
         weight_prune_ratio: float = 0.0,
         **rest: Any,
     ) -> None:
@@ -77,7 +74,7 @@ class UGS(IterativeSparsifier):
             weight_prune_ratio=(weight_prune_ratio, 0 <= weight_prune_ratio < 1, "a share of at least 0 and below 1"),
         )
         self.prune_ratio, self.round_epochs, self.l1 = prune_ratio, round_epochs, l1
-        self.coupled, self.weight_prune_ratio = coupled, weight_prune_ratio
+        self.weight_prune_ratio = weight_prune_ratio
         self.weight_masks_: dict[str, Tensor] = {}
 
     def options(self) -> dict[str, Any]:
@@ -85,7 +82,6 @@ class UGS(IterativeSparsifier):
             "prune_ratio": self.prune_ratio,
             "round_epochs": self.round_epochs,
             "l1": self.l1,
-            "coupled": self.coupled,
             "weight_prune_ratio": self.weight_prune_ratio,
         }
 
@@ -111,13 +107,9 @@ class UGS(IterativeSparsifier):
         masked.network.module.train()
         masked.zero_grad()
         task = masked.problem.task
-        loss = task.loss(masked.logits(nodes=task.train))
-        if self.coupled:
-            loss = loss + self.l1 * masked.norm()
+        loss = task.loss(masked.logits(nodes=task.train)) + self.l1 * masked.norm()
         loss.backward()
         masked.step()
-        if not self.coupled:
-            masked.shrink(self.l1 * masked.problem.settings.lr)
 
     def finish(self, problem: Problem, keep: Tensor, last: Stage | None) -> tuple[Network, float]:
         self.weight_masks_ = {} if last is None else unflatten("weights", last.extra)
@@ -158,12 +150,6 @@ class Masked:
     def norm(self) -> Tensor:
         """ℓ1 norm of all masks."""
         return self.mask.abs().sum() + sum(mask.abs().sum() for mask in self.weight_masks.values())
-
-    @torch.no_grad()
-    def shrink(self, amount: float) -> None:
-        """One step down the subgradient of the ℓ1 norm."""
-        for mask in (self.mask, *self.weight_masks.values()):
-            mask.sub_(amount * mask.sign())
 
     @torch.no_grad()
     def evaluate(self) -> float:

@@ -43,7 +43,9 @@ class WDGLT(UGS):
         self,
         model: nn.Module | None = None,
         *,
+        prune_ratio: float = 0.05,
         round_epochs: int = 40,
+        weight_prune_ratio: float = 0.0,
         wasserstein_weight: float = 0.1,
         epsilon: float = 1e-3,
         iterations: int = 10,
@@ -52,7 +54,14 @@ class WDGLT(UGS):
         sample: int = 128,
         **rest: Any,
     ) -> None:
-        super().__init__(model, round_epochs=round_epochs, l1=0.0, **rest)
+        super().__init__(
+            model,
+            prune_ratio=prune_ratio,
+            round_epochs=round_epochs,
+            weight_prune_ratio=weight_prune_ratio,
+            l1=0.0,
+            **rest,
+        )
         check_options(
             type(self).__name__,
             wasserstein_weight=(wasserstein_weight, wasserstein_weight >= 0, "at least 0"),
