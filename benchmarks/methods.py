@@ -20,7 +20,7 @@ from gst.cache import Cache
 from gst.sparsifiers import METHODS
 
 COLUMNS = ["dataset", "method", "sparsity", "seed", "val", "test", "retrain_val", "retrain_test"]
-TRAINING = {"lr": 0.01, "anchor_epochs": 100, "sparse_epochs": 100}
+TRAINING: dict[str, Any] = {"lr": 0.01, "anchor_epochs": 100, "sparse_epochs": 100}
 
 
 def rows_of(path: Path) -> list[dict[str, str]]:
@@ -54,7 +54,7 @@ def main() -> None:
         width = 32 if name.lower() == "pubmed" else 64
         for seed in range(args.seeds):
             with tempfile.TemporaryDirectory() as folder:
-                common = {"hidden": width, "seed": seed, "cache": Cache(Path(folder)), **TRAINING}
+                common: dict[str, Any] = {"hidden": width, "seed": seed, "cache": Cache(Path(folder)), **TRAINING}
                 for method in args.methods:
                     for sparsity in args.sparsities:
                         key = {"dataset": data.name, "method": method, "sparsity": sparsity, "seed": seed}
