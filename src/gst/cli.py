@@ -160,8 +160,12 @@ def methods(as_json: Json = False) -> None:
         options = {name: {o.name: o.default for o in m.options.values()} for name, m in METHODS.items()}
         _print_json({"methods": [{**row, "options": options[row["name"]]} for row in rows]})
     else:
-        shown = [name for name in rows[0] if name != "complexity"]  # too long for a terminal; --json has it
-        console.table("methods", [c.replace("_", " ") for c in shown], [[row[c] for c in shown] for row in rows])
+        cells = []
+        for row in rows:
+            needs = [word for word in ("labels", "model") if row[f"needs_{word}"]]
+            cells.append([row["name"], row["kind"], ", ".join(needs) or "–", row["complexity"], row["reference"]])
+        console.table("methods", ["name", "kind", "needs", "complexity", "reference"], cells)
+        console.out.print("\none epoch is O(|E|·h + N·F·h); what each takes: gst methods --json, docs/methods.md")
 
 
 @app.command("inspect")
