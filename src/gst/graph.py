@@ -5,8 +5,9 @@ a directed graph an arc. Duplicate columns belong to one edge. Self-loops that t
 counted.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, wraps
 
 import numpy as np
 import torch
@@ -234,6 +235,22 @@ class EdgeSet:
             weights=None if self.weights is None else self.weights.to(device),
             loops=self.loops.to(device),
         )
+
+
+def undirected(score: Callable[[EdgeSet], Tensor]) -> Callable[[EdgeSet], Tensor]:
+    """Lets a score of undirected pairs take directed graphs: it then sees the undirected graph beneath.
+
+    An arc has the score of its pair, so both directions score alike.
+    """
+
+    @wraps(score)
+    def of_pairs(edges: EdgeSet) -> Tensor:
+        if not edges.directed:
+            return score(edges)
+        beneath = EdgeSet.from_edge_index(torch.cat([edges.pairs, edges.pairs.flip(0)], dim=1), edges.num_nodes)
+        return score(beneath)[beneath.column_edge[: edges.num_edges]]
+
+    return of_pairs
 
 
 def check_graph(data: Data) -> None:
