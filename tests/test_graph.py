@@ -10,20 +10,54 @@ from gst.errors import InputError
 from gst.graph import LOOP, EdgeSet, check_graph
 
 
-@given(graphs())
-def test_edges_are_what_brute_force_says(data):
+@given(graphs(), st.booleans(), st.booleans())
+def test_edges_and_arcs_are_what_brute_force_says(data, is_sorted, weighted):
+    columns = [tuple(column) for column in data.edge_index.t().tolist()]
+    columns = sorted(columns) if is_sorted else columns
+    data.edge_index = torch.tensor(columns).t()
+    given = [1.0 + i / 4 if weighted else 1.0 for i in range(len(columns))]  # sums are exact
+    if weighted:
+        data.edge_weight = torch.tensor(given)
     edges = EdgeSet.from_data(data)
-    arcs = [tuple(arc) for arc in data.edge_index.t().tolist()]
-    proper = {arc for arc in arcs if arc[0] != arc[1]}
-    assert edges.directed == any((v, u) not in proper for u, v in proper)
-    expected = proper if edges.directed else {tuple(sorted(arc)) for arc in proper}
-    assert [tuple(pair) for pair in edges.pairs.t().tolist()] == sorted(expected)
-    for arc, edge in zip(arcs, edges.column_edge.tolist(), strict=True):
-        if arc[0] == arc[1]:
-            assert edge == LOOP
-        else:
-            pair = tuple(edges.pairs[:, edge].tolist())
-            assert pair == (arc if edges.directed else tuple(sorted(arc)))
+
+    proper = {(u, v) for u, v in columns if u != v}
+    directed = any((v, u) not in proper for u, v in proper)
+    numbered = sorted(proper if directed else {(min(arc), max(arc)) for arc in proper})
+    number = {pair: e for e, pair in enumerate(numbered)}
+    if not directed:
+        number |= {(v, u): e for (u, v), e in number.items()}
+    arcs = sorted(proper, key=lambda arc: (arc[1], arc[0]))
+    weight = [sum(w for w, column in zip(given, columns, strict=True) if column == arc) for arc in arcs]
+    loops = [
+        sum(w for w, column in zip(given, columns, strict=True) if column == (i, i)) for i in range(data.num_nodes)
+    ]
+
+    assert edges.directed == directed
+    assert edges.pairs.t().tolist() == [list(pair) for pair in numbered]
+    assert edges.columns.tolist() == list(range(len(columns)))
+    assert edges.column_edge.tolist() == [number.get(column, LOOP) for column in columns]
+    assert edges.arcs.t().tolist() == [list(arc) for arc in arcs]
+    assert edges.arc_edge.tolist() == [number[arc] for arc in arcs]
+    assert edges.loops.tolist() == loops
+    assert (edges.arc_weight is None) == all(w == 1 for w in weight)
+    assert edges.arc_weight is None or edges.arc_weight.tolist() == weight
+    expected = torch.zeros(edges.num_edges).index_add_(0, edges.arc_edge, torch.tensor(weight))
+    assert torch.equal(edges.edge_weight, expected if directed else expected / 2)
+
+
+@pytest.mark.parametrize("columns", [[], [(2, 2)]])
+def test_no_edge_at_all(columns):
+    index = torch.tensor(columns, dtype=torch.long).reshape(-1, 2).t()
+    edges = EdgeSet.from_edge_index(index, num_nodes=3)
+    assert not edges.directed and edges.num_edges == 0
+    assert edges.column_edge.tolist() == [LOOP] * len(columns)
+    assert edges.arcs.shape == (2, 0) and edges.arc_edge.numel() == 0 and edges.adjacency.pattern.nnz == 3
+
+
+@pytest.mark.parametrize("node", [-1, 3])
+def test_an_edge_set_refuses_nodes_that_are_not_there(node):
+    with pytest.raises(InputError, match="outside 0 … 2"):
+        EdgeSet.from_edge_index(torch.tensor([[0, 1], [1, node]]), num_nodes=3)
 
 
 @given(graphs(), st.randoms(use_true_random=False))

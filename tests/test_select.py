@@ -1,3 +1,5 @@
+import math
+
 import pytest
 import torch
 from hypothesis import given
@@ -7,13 +9,18 @@ from gst.errors import InputError
 from gst.schedule import inverse_power, num_updates, swap_count
 from gst.select import budget, exchange, top_k
 
+SCORES = st.sampled_from([0.0, -0.0, 0.5, 1.0, 2.0, math.inf, -math.inf, math.nan]) | st.floats(-2, 2, width=32)
 
-@given(st.lists(st.sampled_from([0.0, 0.5, 1.0, 2.0]), max_size=20), st.data())
-def test_top_k_is_a_sort_by_score_then_id(scores, data):
+
+@given(st.lists(SCORES, max_size=20), st.sampled_from([torch.float32, torch.float64]), st.data())
+def test_top_k_is_a_sort_by_score_then_id(scores, dtype, data):
     k = data.draw(st.integers(0, len(scores)))
-    order = sorted(range(len(scores)), key=lambda e: (-scores[e], e))
-    mask = top_k(torch.tensor(scores), k)
-    assert mask.nonzero().flatten().tolist() == sorted(order[:k])
+    undefined = [math.isnan(score) for score in scores]  # the highest of all
+    order = sorted(range(len(scores)), key=lambda e: (not undefined[e], 0 if undefined[e] else -scores[e], e))
+    found = torch.tensor(scores, dtype=dtype)
+    mask = top_k(found, k).nonzero().flatten().tolist()
+    assert mask == sorted(order[:k])
+    assert mask == sorted(torch.sort(found, descending=True, stable=True).indices[:k].tolist())
 
 
 @given(st.lists(st.tuples(st.booleans(), st.sampled_from([0.0, 0.3, 0.7, 1.0])), min_size=1, max_size=20), st.data())

@@ -5,8 +5,9 @@ a directed graph an arc. Duplicate columns belong to one edge. Self-loops that t
 counted.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, wraps
 
 import numpy as np
 import torch
@@ -17,8 +18,7 @@ from torch_geometric.data import Data
 
 from gst.errors import InputError
 from gst.nn.csr import Pattern
-
-LOOP = -1  # the edge id of a column that is a self-loop
+from gst.numbering import LOOP, number_edges
 
 
 @dataclass(frozen=True)
@@ -94,9 +94,7 @@ class EdgeSet:
     pairs: Tensor  # [2, E] u < v when undirected, source and target when directed; sorted
     columns: Tensor  # [C] which columns of the data's edge_index belong to this set, ascending
     column_edge: Tensor  # [C] the edge of each of them, LOOP for self-loops
-    arcs: Tensor  # [2, A] distinct (source, target) without self-loops, sorted by target, then source
-    arc_edge: Tensor  # [A]
-    arc_weight: Tensor | None  # [A] summed edge_weight of the arc's columns; None where all are 1
+    weights: Tensor | None  # [1 or 2, E] summed edge_weight of the columns u → v and, if undirected, v → u; None: all 1
     loops: Tensor  # [N] summed weight of the self-loop columns of each node
 
     @classmethod
@@ -107,48 +105,68 @@ class EdgeSet:
 
     @classmethod
     def from_edge_index(cls, edge_index: Tensor, num_nodes: int, weight: Tensor | None = None) -> "EdgeSet":
-        source, target = edge_index
-        is_loop = source == target
-        arc_key = (target * num_nodes + source)[~is_loop]  # sorting the key sorts by target, then source
-        keys, column_arc = torch.unique(arc_key, return_inverse=True)
-        arcs = torch.stack([keys % num_nodes, keys // num_nodes])
-        directed = not torch.equal(keys, torch.sort(arcs[0] * num_nodes + arcs[1]).values)
-        first, second = (arcs[0], arcs[1]) if directed else (arcs.amin(0), arcs.amax(0))
-        edge_key, arc_edge = torch.unique(first * num_nodes + second, return_inverse=True)
-
-        column_edge = torch.full_like(source, LOOP)
-        column_edge[~is_loop] = arc_edge[column_arc]
-        weight = torch.ones(source.numel(), device=source.device) if weight is None else weight.detach().float()
-        arc_weight = weight.new_zeros(keys.numel()).index_add_(0, column_arc, weight[~is_loop])
-        return cls(
+        index = edge_index.as_subclass(Tensor).cpu()
+        directed, *numbered = number_edges(index.numpy(), num_nodes)
+        pairs, column_edge = map(torch.from_numpy, numbered)
+        is_loop = column_edge == LOOP
+        given = torch.ones(index.shape[1]) if weight is None else weight.detach().float().cpu()
+        weights = given.new_zeros(1 if directed else 2, pairs.shape[1])
+        if weight is None and index.shape[1] - int(is_loop.sum()) == weights.numel():  # every arc has one column
+            weights.fill_(1)
+        else:
+            back = 0 if directed else (index[0] > index[1]) * pairs.shape[1]
+            weights.view(-1).index_add_(0, (column_edge + back)[~is_loop], given[~is_loop])
+        edges = cls(
             num_nodes=num_nodes,
             directed=directed,
-            pairs=torch.stack([edge_key // num_nodes, edge_key % num_nodes]),
-            columns=torch.arange(source.numel(), device=source.device),
+            pairs=pairs,
+            columns=torch.arange(index.shape[1]),
             column_edge=column_edge,
-            arcs=arcs,
-            arc_edge=arc_edge,
-            arc_weight=None if bool((arc_weight == 1).all()) else arc_weight,
-            loops=weight.new_zeros(num_nodes).index_add_(0, source[is_loop], weight[is_loop]),
+            weights=None if bool((weights == 1).all()) else weights,
+            loops=given.new_zeros(num_nodes).index_add_(0, index[0, is_loop], given[is_loop]),
         )
+        return edges.to(edge_index.device)
 
     @property
     def num_edges(self) -> int:
         return self.pairs.shape[1]
 
+    @cached_property
+    def _arc_order(self) -> Tensor:
+        """What sorts all arcs u → v and, of an undirected graph, then all v → u, by target, then source.
+
+        Those of one target are in order already, since pairs are sorted and u < v: a stable sort by target is enough.
+        """
+        target = self.pairs[1] if self.directed else self.pairs.flip(0).flatten()
+        return torch.sort(target, stable=True).indices
+
+    @cached_property
+    def arcs(self) -> Tensor:
+        """[2, A] distinct (source, target) without self-loops, sorted by target, then source."""
+        both = self.pairs if self.directed else torch.cat([self.pairs, self.pairs.flip(0)], dim=1)
+        return both[:, self._arc_order]
+
+    @cached_property
+    def arc_weight(self) -> Tensor | None:
+        """[A] summed ``edge_weight`` of the columns of each arc; None where all are 1."""
+        return None if self.weights is None else self.weights.flatten()[self._arc_order]
+
+    @cached_property
+    def arc_edge(self) -> Tensor:
+        """[A] the edge of each arc."""
+        return self._arc_order if self.directed else self._arc_order % self.num_edges
+
     def subset(self, keep: Tensor) -> "EdgeSet":
         """The kept edges alone, renumbered 0 … kept − 1 in their old order; columns still name the data's own."""
         number = torch.cat([keep.cumsum(0) - 1, torch.full_like(self.columns[:1], LOOP)])  # [LOOP] is the last
-        column, arc = self.to_columns(keep, True), keep[self.arc_edge]
+        column = self.to_columns(keep, True)
         return EdgeSet(
             num_nodes=self.num_nodes,
             directed=self.directed,
             pairs=self.pairs[:, keep],
             columns=self.columns[column],
             column_edge=number[self.column_edge[column]],
-            arcs=self.arcs[:, arc],
-            arc_edge=number[self.arc_edge[arc]],
-            arc_weight=None if self.arc_weight is None else self.arc_weight[arc],
+            weights=None if self.weights is None else self.weights[:, keep],
             loops=self.loops,
         )
 
@@ -171,9 +189,7 @@ class EdgeSet:
     @cached_property
     def edge_weight(self) -> Tensor:
         """Weight of every edge: the mean over its arcs."""
-        return self.edge_mean(
-            self.loops.new_ones(self.arc_edge.numel()) if self.arc_weight is None else self.arc_weight
-        )
+        return self.loops.new_ones(self.num_edges) if self.weights is None else self.weights.mean(0)
 
     @cached_property
     def degree(self) -> Tensor:
@@ -216,11 +232,25 @@ class EdgeSet:
             pairs=self.pairs.to(device),
             columns=self.columns.to(device),
             column_edge=self.column_edge.to(device),
-            arcs=self.arcs.to(device),
-            arc_edge=self.arc_edge.to(device),
-            arc_weight=None if self.arc_weight is None else self.arc_weight.to(device),
+            weights=None if self.weights is None else self.weights.to(device),
             loops=self.loops.to(device),
         )
+
+
+def undirected(score: Callable[[EdgeSet], Tensor]) -> Callable[[EdgeSet], Tensor]:
+    """Lets a score of undirected pairs take directed graphs: it then sees the undirected graph beneath.
+
+    An arc has the score of its pair, so both directions score alike.
+    """
+
+    @wraps(score)
+    def of_pairs(edges: EdgeSet) -> Tensor:
+        if not edges.directed:
+            return score(edges)
+        beneath = EdgeSet.from_edge_index(torch.cat([edges.pairs, edges.pairs.flip(0)], dim=1), edges.num_nodes)
+        return score(beneath)[beneath.column_edge[: edges.num_edges]]
+
+    return of_pairs
 
 
 def check_graph(data: Data) -> None:
@@ -240,8 +270,8 @@ def check_graph(data: Data) -> None:
     nodes = int(data.num_nodes or 0)
     if nodes == 0 or index.shape[1] == 0 or bool((index[0] == index[1]).all()):
         raise InputError(f"the graph is empty ({nodes} nodes, {index.shape[1]} columns): at least one edge is needed")
-    bad = ((index < 0) | (index >= nodes)).any(0).nonzero()
-    if bad.numel():
+    if index.min() < 0 or index.max() >= nodes:
+        bad = ((index < 0) | (index >= nodes)).any(0).nonzero()
         column = int(bad[0])
         raise InputError(
             f"edge_index column {column} is {index[:, column].tolist()}: node ids must lie in 0 … {nodes - 1} "

@@ -26,14 +26,17 @@ def budget(num_edges: int, sparsity: float | None = None, keep: int | None = Non
 
 
 def top_k(scores: Tensor, k: int) -> Tensor:
-    """Mask of the k highest scores; ties go to the lower edge id.
+    """Mask of the k highest scores; ties go to the lower edge id. NaN counts as higher than all numbers.
 
     >>> top_k(torch.tensor([1.0, 3.0, 3.0, 2.0, 3.0]), 2).tolist()
     [False, True, True, False, False]
     """
-    order = torch.sort(scores, descending=True, stable=True).indices
-    mask = torch.zeros_like(scores, dtype=torch.bool)
-    mask[order[:k]] = True
+    if k == 0 or k >= scores.numel():
+        return torch.full_like(scores, k > 0, dtype=torch.bool)
+    threshold = scores.kthvalue(scores.numel() - k + 1).values  # the k-th highest: no need to sort the rest
+    mask = ~(scores <= threshold) & ~threshold.isnan()
+    ties = scores.isnan() if threshold.isnan() else scores == threshold
+    mask[ties.nonzero().flatten()[: k - int(mask.sum())]] = True
     return mask
 
 

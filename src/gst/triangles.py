@@ -1,36 +1,11 @@
 """Triangles on every edge, the ground that structural similarities stand on."""
 
-from collections.abc import Callable
-from functools import wraps
-
 import numpy as np
 import torch
 from numba import njit
 from torch import Tensor
 
-from gst.graph import EdgeSet
-
-Score = Callable[[EdgeSet], Tensor]
-
-
-def undirected(score: Score) -> Score:
-    """Lets a score of undirected pairs take directed graphs: it then sees the undirected graph beneath.
-
-    An arc has the score of its pair, so both directions score alike.
-    """
-
-    @wraps(score)
-    def of_pairs(edges: EdgeSet) -> Tensor:
-        if not edges.directed:
-            return score(edges)
-        low, high = edges.pairs.amin(0), edges.pairs.amax(0)
-        pair = torch.unique(low * edges.num_nodes + high, return_inverse=True)[1]
-        both = torch.cat([edges.pairs, edges.pairs.flip(0)], dim=1)
-        return score(EdgeSet.from_edge_index(both, edges.num_nodes))[
-            pair
-        ]  # pairs are numbered by (low, high) there too
-
-    return of_pairs
+from gst.graph import EdgeSet, undirected
 
 
 @undirected

@@ -2,9 +2,8 @@
 
 from torch import Tensor
 
-from gst.graph import EdgeSet
-from gst.sampling import SampledSparsifier
-from gst.triangles import undirected
+from gst.graph import EdgeSet, undirected
+from gst.sparsifiers.sampled import SampledSparsifier
 
 
 @undirected
@@ -24,12 +23,7 @@ class DSpar(SampledSparsifier):
     replacement and holds the exact number of edges; of a directed graph, degrees are those of the undirected graph
     beneath.
 
-    Args:
-        sparsity: share of edges to remove.
-        keep: number of edges to keep, instead of a share.
-        sample: draw at random; else keep the edges of highest probability.
-        weights: give the sparse graph an unbiased ``edge_weight`` (:func:`gst.sampling.inverse_inclusion`).
-        seed: of the draw.
+    Arguments are those of :class:`~gst.sparsifiers.sampled.SampledSparsifier`.
 
     >>> import gst
     >>> data = gst.load("digits")

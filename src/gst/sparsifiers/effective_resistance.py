@@ -6,7 +6,7 @@ from torch import Tensor
 from gst.criteria.resistance import effective_resistance
 from gst.errors import InputError
 from gst.graph import EdgeSet
-from gst.sampling import SampledSparsifier
+from gst.sparsifiers.sampled import SampledSparsifier
 
 
 def resistance_rates(edges: EdgeSet, *, projections: int | None = None, seed: int = 0) -> Tensor:
@@ -30,13 +30,11 @@ class EffectiveResistance(SampledSparsifier):
     exact number of edges; directions do not matter to R.
 
     Args:
-        sparsity: share of edges to remove.
-        keep: number of edges to keep, instead of a share.
         projections: number of Johnson–Lindenstrauss projections k, for a relative standard error of √(2/k) an edge;
             None: exact, which takes a linear solve a node.
-        sample: draw at random; else keep the edges of highest probability.
-        weights: give the sparse graph an unbiased ``edge_weight`` (:func:`gst.sampling.inverse_inclusion`).
-        seed: of the projections and of the draw.
+
+    The other arguments are those of :class:`~gst.sparsifiers.sampled.SampledSparsifier`; the seed is that of the
+    projections, too.
 
     >>> import gst
     >>> data = gst.load("digits")

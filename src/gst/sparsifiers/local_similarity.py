@@ -7,9 +7,9 @@ import torch
 from numba import njit
 from torch import Tensor
 
-from gst.graph import EdgeSet
+from gst.graph import EdgeSet, undirected
 from gst.sparsifiers.base import TopologySparsifier
-from gst.triangles import triangles, undirected
+from gst.triangles import triangles
 
 
 @undirected
@@ -54,9 +54,7 @@ class LocalSimilarity(TopologySparsifier):
     edge and d the degrees; s = 1 where d_x = 1. Every node keeps its best edge longest. Of a directed graph, all is
     taken from the undirected graph beneath.
 
-    Args:
-        sparsity: share of edges to remove.
-        keep: number of edges to keep, instead of a share.
+    Arguments are those of :class:`~gst.sparsifiers.base.TopologySparsifier`; nothing is random.
 
     >>> import gst
     >>> data = gst.load("digits")

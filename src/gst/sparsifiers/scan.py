@@ -4,9 +4,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gst.graph import EdgeSet
+from gst.graph import EdgeSet, undirected
 from gst.sparsifiers.base import TopologySparsifier
-from gst.triangles import triangles, undirected
+from gst.triangles import triangles
 
 
 @undirected
@@ -25,9 +25,7 @@ class SCAN(TopologySparsifier):
 
     with t the triangles on the edge and d the degrees; of a directed graph, those of the undirected graph beneath.
 
-    Args:
-        sparsity: share of edges to remove.
-        keep: number of edges to keep, instead of a share.
+    Arguments are those of :class:`~gst.sparsifiers.base.TopologySparsifier`; nothing is random.
 
     >>> import gst
     >>> data = gst.load("digits")

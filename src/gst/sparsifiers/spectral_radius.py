@@ -82,9 +82,7 @@ class SpectralRadius(TopologySparsifier):
     ones of a directed graph. Scores fall off with the distance from the densest region, and are 0 in every component
     that does not have this eigenvalue.
 
-    Args:
-        sparsity: share of edges to remove.
-        keep: number of edges to keep, instead of a share.
+    Arguments are those of :class:`~gst.sparsifiers.base.TopologySparsifier`; nothing is random.
 
     >>> import gst
     >>> data = gst.load("digits")
