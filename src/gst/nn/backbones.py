@@ -7,7 +7,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from gst.errors import InputError
-from gst.graph import Block, EdgeSet
+from gst.graph import EdgeSet
+from gst.nn.adjacency import Block
 from gst.nn.features import Features, dropout, feature_dropout
 from gst.nn.layers import ClusterGCNLayer, GATLayer, GCNLayer, GINLayer, SAGELayer
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from gst.graph import Adjacency, Block
+from gst.nn.adjacency import Adjacency, Block
 from gst.nn.csr import row_max, row_sum, spmm
 from gst.nn.features import Features, linear
 

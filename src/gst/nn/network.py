@@ -5,7 +5,8 @@ from typing import Protocol
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
-from gst.graph import Block, EdgeSet
+from gst.graph import EdgeSet
+from gst.nn.adjacency import Block
 from gst.nn.backbones import Backbone
 from gst.nn.compat import call_model, check_model, gated
 from gst.nn.features import Features, rows

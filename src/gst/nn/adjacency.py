@@ -1,0 +1,71 @@
+"""The message-passing matrix of a set of edges, whole or the share of it that some outputs read."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from gst.nn.csr import Pattern
+from gst.nn.sampler import row_entries
+
+# entries that the rows of a layer read: (pattern, sorted rows, layer) -> entry ids
+Sample = Callable[[Pattern, Tensor, int], Tensor]
+
+
+@dataclass(frozen=True)
+class Adjacency:
+    """The message-passing matrix of a set of edges: row i lists the sources of the messages into i.
+
+    Entries are the arcs of the edges and, always, the whole diagonal; what a diagonal entry is worth is the backbone's
+    business. Edge values and diagonal become entry values by one gather.
+    """
+
+    pattern: Pattern
+    source: Tensor  # [nnz] which edge an entry belongs to, or num_edges + i for the diagonal of node i
+    weight: Tensor | None  # [nnz] weight the data gives to the entry (1 on the diagonal); None where all are 1
+    loops: Tensor  # [N] weight of the self-loops that the data carries, 0 elsewhere
+    num_edges: int
+
+    def values(self, edge_values: Tensor | None, diagonal: Tensor, dtype: torch.dtype) -> Tensor:
+        """Entry values from one value per edge (None: 1) and one per node."""
+        if edge_values is None:
+            edge_values = diagonal.new_ones(self.num_edges)
+        values = torch.cat([edge_values.to(dtype), diagonal.to(dtype)])[self.source]
+        return values if self.weight is None else values * self.weight.to(dtype)
+
+    def blocks(self, depth: int, nodes: Tensor | None = None, sample: Sample | None = None) -> "list[Block]":
+        """What ``depth`` layers compute for the outputs of ``nodes`` (sorted ids; None: all), first layer first.
+
+        With ``sample`` every row reads only some of its entries, drawn anew for each layer.
+        """
+        if nodes is None:
+            everyone = torch.arange(self.pattern.shape[0], device=self.loops.device)
+            return [Block(self, self.pattern, None, everyone, everyone)] * depth
+        found: list[Block] = []
+        for layer in reversed(range(depth)):
+            entries = row_entries(self.pattern, nodes) if sample is None else sample(self.pattern, nodes, layer)
+            reached, col = torch.unique(self.pattern.col[entries], return_inverse=True)
+            row = torch.searchsorted(nodes, self.pattern.row[entries])
+            pattern = Pattern(row, col, (nodes.numel(), reached.numel()))
+            found.insert(0, Block(self, pattern, entries, reached, torch.searchsorted(reached, nodes)))
+            nodes = reached
+        return found
+
+
+@dataclass(frozen=True)
+class Block:
+    """One layer's share of an adjacency: only the rows that are wanted and the columns that they read.
+
+    The loss of a few labelled nodes sees only their receptive field; computing nothing else is exact and much cheaper.
+    """
+
+    adjacency: Adjacency
+    pattern: Pattern  # [rows, columns], renumbered
+    entries: Tensor | None  # which entries of the adjacency these are; None: all
+    nodes: Tensor  # the node of each column
+    own: Tensor  # the column of each row's own node
+
+    def select(self, values: Tensor) -> Tensor:
+        """The entry values of this block."""
+        return values if self.entries is None else values[self.entries]
