@@ -9,7 +9,7 @@ import os
 import re
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -51,7 +51,7 @@ def write_together(files: Mapping[Path, bytes]) -> None:
         for path, content in files.items():
             with _one_line(path):
                 staged[path] = _stage(path, content)
-        for path in reversed(files):  # the last first: what is being exchanged does not count
+        for path in reversed(list(files)):  # the last first: what is being exchanged does not count
             with _one_line(path):
                 if path.exists():
                     path.replace(spare := staged[path].with_suffix(f".old{_SUFFIX}"))
@@ -144,9 +144,16 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
     write_bytes(path, pack_json(content))
 
 
-def read_tensors(path: Path, *, sealed: bool = True) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Tensors and the JSON beside them; a missing, damaged or foreign file gets one clear line."""
+def read_tensors(
+    path: Path, *, sealed: bool = True, known: str | None = None
+) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Tensors and the JSON beside them; a missing, damaged or foreign file gets one clear line.
+
+    ``sealed``: whether the file must carry its hash; ``known``: a hash that the whole file must have.
+    """
     content = read_bytes(path)
+    if known is not None and digest(content) != known:
+        raise DamagedError(f"{path} is damaged or of another run: it does not have the hash that was noted for it")
     try:
         size = int.from_bytes(content[:8], "little")
         tensors = parse_tensors(content)  # checks sizes and shapes against the file before anything is allocated
@@ -161,8 +168,8 @@ def read_tensors(path: Path, *, sealed: bool = True) -> tuple[dict[str, Tensor],
     return tensors, meta
 
 
-def read_json(path: Path) -> dict[str, Any]:
-    """The object in a JSON file; where it carries a hash, only if that is right."""
+def read_json(path: Path, unsealed: Container[Any] = ()) -> dict[str, Any]:
+    """The object in a JSON file that carries its hash; ``unsealed``: the formats that were written without one."""
     with suppress(OSError):
         if path.stat().st_size > MOST_JSON:
             raise InputError(f"{path} is larger than {MOST_JSON // 2**20} MiB: no JSON file of gst is")
@@ -173,7 +180,7 @@ def read_json(path: Path) -> dict[str, Any]:
         raise DamagedError(f"{path} is not a whole JSON file: {error}") from None
     if not isinstance(content, dict):
         raise DamagedError(f"{path} holds a JSON {type(content).__name__}: an object is needed")
-    if content.pop("blake2b", None) is not None:
+    if content.pop("blake2b", None) is not None or content.get("format") not in unsealed:
         _check_seal(path, raw)
     return content
 

@@ -18,7 +18,7 @@ import torch
 
 from gst import artifact, state
 from gst.cache import Cache, NoCache
-from gst.errors import InputError, Interrupted
+from gst.errors import InputError, InterruptedRunError
 from gst.graph import EdgeSet
 from gst.lock import Lock
 from gst.version import __version__
@@ -54,7 +54,7 @@ class Checkpoint(NoCheckpoint):
     Args:
         folder: made if it is not there; may hold the result of a run as well.
         every: seconds between two states; 0 writes one after every epoch.
-        words: whatever else shall be found by the next process, see :func:`read_words`.
+        words: whatever else shall be found by the next process, see :func:`read_run`.
     """
 
     def __init__(self, folder: str | PathLike[str], every: float = EVERY, words: Mapping[str, Any] | None = None):
@@ -73,13 +73,12 @@ class Checkpoint(NoCheckpoint):
     def begin(self, identity: Mapping[str, Any]) -> None:
         """Says what is about to run; refuses where the folder holds something else that is unfinished."""
         now = {**identity, "gst": __version__, "torch": torch.__version__, "threads": torch.get_num_threads()}
-        path = self.folder / _RUN
-        if not path.exists():
-            content = {"format": FORMAT, "identity": now, "words": self.words}
-            artifact.write_json(path, content)
+        unfinished = read_run(self.run)
+        if unfinished is None:
+            artifact.write_json(self.folder / _RUN, {"format": FORMAT, "identity": now, "words": self.words})
             return
-        then = _read_run(self.run)["identity"]
-        for key in now.keys() | then.keys():
+        then = unfinished["identity"]
+        for key in [*now, *then]:
             if now.get(key) != then.get(key):
                 raise InputError(
                     f"{self.run} holds an unfinished run with {_difference(key, then.get(key), now.get(key))}: "
@@ -116,7 +115,9 @@ class Checkpoint(NoCheckpoint):
             if last or self.stop is not None or time.perf_counter() - self._saved >= self._wait:
                 self._save(phase, epoch, at, {"start": start, "seconds": self.clock() - entered})
             if self.stop is not None:
-                raise Interrupted(self.stop, f"interrupted after epoch {epoch} of {epochs} of the {phase} phase")
+                raise InterruptedRunError(
+                    self.stop, f"interrupted after epoch {epoch} of {epochs} of the {phase} phase"
+                )
 
     @property
     def _wait(self) -> float:
@@ -168,13 +169,11 @@ def opened(checkpoint: NoCheckpoint | str | PathLike[str] | None) -> Iterator[No
             yield mine
 
 
-def read_words(run: str | PathLike[str]) -> dict[str, Any] | None:
-    """What the process that began an unfinished run wanted to be found; None where there is no such run."""
-    return _read_run(Path(run)) if (Path(run) / "checkpoint" / _RUN).exists() else None
-
-
-def _read_run(run: Path) -> dict[str, Any]:
-    path = run / "checkpoint" / _RUN
+def read_run(run: str | PathLike[str]) -> dict[str, Any] | None:
+    """``identity`` and ``words`` of an unfinished run; None where there is none."""
+    path = Path(run) / "checkpoint" / _RUN
+    if not path.exists():
+        return None
     content = artifact.read_json(path)
     if content.get("format") != FORMAT:
         raise InputError(f"{path} has format {content.get('format')!r}: this gst resumes format {FORMAT}")

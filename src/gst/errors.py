@@ -13,7 +13,7 @@ class DamagedError(InputError):
     """A file that is not as it was written: cut, changed or foreign."""
 
 
-class Interrupted(GSTError):
+class InterruptedRunError(GSTError):
     """Work was asked to stop and did, with its state on disk."""
 
     def __init__(self, signal: int, message: str) -> None:

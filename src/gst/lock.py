@@ -34,7 +34,7 @@ class Lock:
                 owner = os.read(handle, 200).decode(errors="replace").strip()
                 os.close(handle)
                 raise InputError(
-                    f"{self.path.parent} is in use by {owner or 'another process'}: wait for it or choose another folder"
+                    f"{self.path.parent} is in use by {owner or 'another process'}: wait or choose another folder"
                 ) from None
             if self._is_there(handle):
                 os.ftruncate(handle, 0)

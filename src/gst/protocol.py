@@ -50,9 +50,7 @@ def sparsify(
     start = time.perf_counter()
     method = resolve_name("method", method, METHODS)
     with opened(checkpoint) as place:
-        problem = Problem(
-            data, backbone=backbone, model=model, cache=cache, watch=watch, checkpoint=place, **settings
-        )
+        problem = Problem(data, backbone=backbone, model=model, cache=cache, watch=watch, checkpoint=place, **settings)
         problem.begin(method=method, sparsity=sparsity, keep=keep, dense=dense, retrain=retrain)
         result = _find(problem, method, sparsity, keep, dense, retrain)
     result.metrics["seconds"]["total"] = place.before + time.perf_counter() - start

@@ -8,21 +8,21 @@ from contextlib import contextmanager
 from types import FrameType
 
 from gst.checkpoint import Checkpoint, NoCheckpoint
-from gst.errors import Interrupted
+from gst.errors import InterruptedRunError
 
 STOP = (signal.SIGINT, signal.SIGTERM)
 
 
 @contextmanager
 def graceful(checkpoint: NoCheckpoint) -> Iterator[None]:
-    """Inside, a signal makes ``checkpoint`` write the state at the end of the epoch and raise ``Interrupted``.
+    """Inside, a signal makes ``checkpoint`` write the state at the end of the epoch and raise ``InterruptedRunError``.
 
     Without a folder there is nothing to wait for: it raises at once. For the main thread only.
     """
 
     def handle(number: int, frame: FrameType | None) -> None:
         if not isinstance(checkpoint, Checkpoint):
-            raise Interrupted(number, "interrupted")
+            raise InterruptedRunError(number, "interrupted")
         if checkpoint.stop is not None:
             os._exit(128 + number)
         checkpoint.stop = number

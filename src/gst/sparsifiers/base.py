@@ -111,7 +111,12 @@ class LearnedSparsifier:
 
     def fit(self, data: Data, **given: Any) -> Self:
         """Finds the sparse graph of ``data``."""
-        chosen = {"backbone": self.backbone, "model": self.model, "cache": self.cache, "watch": self.watch}
+        chosen: dict[str, Any] = {
+            "backbone": self.backbone,
+            "model": self.model,
+            "cache": self.cache,
+            "watch": self.watch,
+        }
         with opened(self.checkpoint) as place:
             problem = Problem(data, checkpoint=place, **chosen, **self.settings)
             problem.begin(method=type(self).__name__, sparsity=self.sparsity, keep=self.keep, **self.options())
