@@ -9,10 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
-import click
 import torch
 import typer
-from click.core import ParameterSource
 
 from gst import console
 from gst.cache import Cache
@@ -66,6 +64,7 @@ def with_settings(command: Callable[..., None]) -> Callable[..., None]:
 @app.command()
 @with_settings
 def run(
+    context: typer.Context,
     *,
     dataset: Annotated[str | None, typer.Option(help="name (see gst datasets), .pt file or folder of your own")] = None,
     edges: Annotated[Path | None, typer.Option(help="own edge list, CSV, Parquet or .npy")] = None,
@@ -89,9 +88,11 @@ def run(
     **settings: Any,
 ) -> None:
     """Make a graph sparse and train a model on it."""
-    words = {name: value for name, value in locals().items() if name not in ("settings", *_ONLY_NOW)} | settings
+    words = {
+        name: value for name, value in locals().items() if name not in ("context", "settings", *_ONLY_NOW)
+    } | settings
     if resume is not None:
-        out, resumed = resume, _read_resumed(resume)
+        out, resumed = resume, _read_resumed(context, resume)
         if resumed is None:
             _show(Result.load(resume), out, as_json)
             return
@@ -285,16 +286,16 @@ def _absolute(words: dict[str, Any]) -> dict[str, Any]:
     return words | {name: str(Path(words[name]).absolute()) for name in paths}
 
 
-def _read_resumed(folder: Path) -> dict[str, Any] | None:
+def _read_resumed(context: typer.Context, folder: Path) -> dict[str, Any] | None:
     """The words of the run to go on with; None if it is finished."""
-    context = click.get_current_context()
     for name in context.params.keys() - {"resume", "checkpoint_every", "quiet", "as_json"}:
-        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
             raise InputError(f"--resume takes everything from {folder}: leave out --{name.replace('_', '-')}")
     unfinished = read_run(folder)
     if unfinished is not None:
         try:
-            options = [option for option in context.command.params if option.name in unfinished["words"]]
+            options: list[Any] = [o for o in context.command.params if o.name in unfinished["words"]]
             words = {str(o.name): o.type_cast_value(context, unfinished["words"][o.name]) for o in options}
         except (AttributeError, TypeError):  # no option holds such a value
             words = {}
