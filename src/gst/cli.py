@@ -11,6 +11,7 @@ from typing import Annotated, Any, NoReturn
 
 import torch
 import typer
+from pydantic import TypeAdapter, ValidationError
 
 from gst import console
 from gst.cache import Cache
@@ -294,13 +295,12 @@ def _read_resumed(context: typer.Context, folder: Path) -> dict[str, Any] | None
             raise InputError(f"--resume takes everything from {folder}: leave out --{name.replace('_', '-')}")
     unfinished = read_run(folder)
     if unfinished is not None:
+        options = {name: o for name, o in inspect.signature(run).parameters.items() if name in context.params}
+        wanted = {name: o.annotation for name, o in options.items() if name not in _ONLY_NOW}
         try:
-            options: list[Any] = [o for o in context.command.params if o.name in unfinished["words"]]
-            words = {str(o.name): o.type_cast_value(context, unfinished["words"][o.name]) for o in options}
-        except (AttributeError, TypeError):  # no option holds such a value
-            words = {}
-        if missing := context.params.keys() - words.keys() - set(_ONLY_NOW):
-            raise InputError(f"{folder} was not begun by gst run: it does not say {min(missing)}")
+            words = {name: TypeAdapter(wanted[name]).validate_python(unfinished["words"][name]) for name in wanted}
+        except (KeyError, ValidationError):
+            raise InputError(f"the state in {folder} was not begun by gst run: resume it where it was") from None
         return words
     if not (folder / "run.json").is_file():
         raise InputError(f"{folder} holds no run to resume: begin one with gst run --out {folder}")
