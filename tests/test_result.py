@@ -6,6 +6,7 @@ from torch_geometric.nn.models import GCN
 
 import gst
 from graphs import random_graph
+from gst import artifact
 from gst.errors import InputError
 from gst.nn.backbones import BACKBONES
 
@@ -92,17 +93,12 @@ def test_damaged_runs_get_one_line(tmp_path, name, damage):
     assert name in str(caught.value) and "\n" not in str(caught.value)
 
 
-def change(folder, **fields):
-    content = json.loads((folder / "run.json").read_text())
-    (folder / "run.json").write_text(json.dumps(content | fields))
-
-
 def test_foreign_content_gets_one_line(tmp_path):
     folder = run().save(tmp_path / "run")
-    change(folder, format=99)
-    with pytest.raises(InputError, match="format 99: this gst reads format 1"):
+    artifact.write_json(folder / "run.json", {"format": 99})
+    with pytest.raises(InputError, match="format 99: this gst reads formats 1 to 2"):
         gst.Result.load(folder)
-    change(folder, format=1, metrics=3)
+    artifact.write_json(folder / "run.json", {"format": 2, "metrics": 3})
     with pytest.raises(InputError, match="no metrics"):
         gst.Result.load(folder)
     with pytest.raises(InputError, match="is not a run folder"):

@@ -1,6 +1,5 @@
 """The anchor: what the full graph and the network know at the best epoch of a short dense training."""
 
-import time
 from dataclasses import dataclass
 
 import torch
@@ -31,14 +30,16 @@ def find_anchor(problem: Problem, network: Network, masker: Masker) -> Anchor:
     """Trains Θ and Ψ together on m_g ⊙ A, or finds that this was done before; the caller seeds."""
 
     def make() -> Content:
-        start = time.perf_counter()
+        clock = problem.checkpoint.clock
+        start = clock()
         trainer = problem.trainer(network, masker)
-        best = train(trainer, problem.edges, problem.settings.anchor_epochs, "anchor", 0.0, problem.watch)
+        epochs = problem.settings.anchor_epochs
+        best = train(trainer, problem.edges, epochs, "anchor", 0.0, problem.watch, problem.checkpoint)
         with torch.no_grad():
             mask = masker(problem.x, problem.edges)
         tensors = {"mask": mask, "logits": trainer.logits(problem.edges, mask)}
         tensors |= flatten("model", best.kept["model"]) | flatten("masker", best.kept["masker"])
-        return tensors, {"val": best.val, "epoch": best.epoch, "seconds": time.perf_counter() - start}
+        return tensors, {"val": best.val, "epoch": best.epoch, "seconds": clock() - start}
 
     tensors, meta = problem.store.get("anchor", problem.depends, make)
     tensors = {name: tensor.to(problem.device) for name, tensor in tensors.items()}

@@ -52,6 +52,7 @@ class Cache:
 
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = folder or data_root() / "anchors"
+        artifact.sweep(self.folder, seconds=86_400)  # others may be writing theirs at this moment
 
     def get(self, kind: str, depends: Mapping[str, Any], make: Callable[[], Content]) -> Content:
         """The stored content, or what ``make`` gives, stored for next time. A broken file counts as none."""

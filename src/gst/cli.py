@@ -4,19 +4,24 @@ import inspect
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
+import torch
 import typer
 from pydantic import TypeAdapter, ValidationError
 
 from gst import console
 from gst.cache import Cache
+from gst.checkpoint import EVERY, Checkpoint, NoCheckpoint, read_run
 from gst.data import datasets as list_datasets
 from gst.data import from_files, load
+from gst.data.files import is_split_file
+from gst.data.loading import is_path
 from gst.data.roots import data_root as find_data_root
-from gst.errors import GSTError, InputError
+from gst.errors import GSTError, InputError, InterruptedRunError
 from gst.evaluate.inspect import inspect_run
 from gst.evaluate.latency import inference_times
 from gst.export import FORMATS, default_name
@@ -26,6 +31,7 @@ from gst.protocol import sparsify
 from gst.resolve import resolve_name
 from gst.result import Result
 from gst.settings import Settings
+from gst.signals import graceful
 from gst.sparsifiers import METHODS
 
 app = typer.Typer(
@@ -34,6 +40,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     help="Fewer edges, same answers: graph sparse training and its peers.",
 )
+_ONLY_NOW = ("out", "resume", "checkpoint_every", "quiet", "as_json")  # options that are no part of what is run
 Json = Annotated[bool, typer.Option("--json", help="print one JSON object on stdout")]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="folder written by gst run --out")]
 
@@ -60,6 +67,7 @@ def with_settings(command: Callable[..., None]) -> Callable[..., None]:
 @app.command()
 @with_settings
 def run(
+    context: typer.Context,
     *,
     dataset: Annotated[str | None, typer.Option(help="name (see gst datasets), .pt file or folder of your own")] = None,
     edges: Annotated[Path | None, typer.Option(help="own edge list, CSV, Parquet or .npy")] = None,
@@ -75,7 +83,9 @@ def run(
     backbone: Annotated[str, typer.Option(help=", ".join(BACKBONES))] = "gcn",
     sparsity: Annotated[float | None, typer.Option(help="share of edges to remove")] = None,
     keep: Annotated[int | None, typer.Option(help="number of edges to keep, instead of a share")] = None,
-    out: Annotated[Path | None, typer.Option(help="folder for the result")] = None,
+    out: Annotated[Path | None, typer.Option(help="folder for the result, and for the state until it is there")] = None,
+    resume: Annotated[Path | None, typer.Option(help="go on with the unfinished run in this folder")] = None,
+    checkpoint_every: Annotated[float, typer.Option(min=0, help="seconds between two states in --out")] = EVERY,
     retrain: Annotated[bool, typer.Option("--retrain", help="also train a fresh model on the sparse graph")] = False,
     dense: Annotated[bool, typer.Option(help="also train on the full graph, for comparison")] = True,
     cache: Annotated[bool, typer.Option(help="keep anchors and dense baselines on disk")] = True,
@@ -85,29 +95,42 @@ def run(
     **settings: Any,
 ) -> None:
     """Make a graph sparse and train a model on it."""
-    data = _load(dataset, edges, features, labels, undirected, split, data_root)
+    words = {
+        name: value for name, value in locals().items() if name not in ("context", "settings", *_ONLY_NOW)
+    } | settings
+    if resume is not None:
+        out, resumed = resume, _read_resumed(context, resume)
+        if resumed is None:
+            _show(Result.load(resume), out, as_json)
+            return
+        words = resumed
     if out is not None:
         _check_writable(out)
-    if "eigenpairs" in settings and str(settings["eigenpairs"] or "").isdigit():
-        settings["eigenpairs"] = int(settings["eigenpairs"])
-    with console.progress_bars(quiet) as watch:
-        result = sparsify(
-            data,
-            method,
-            **_own_options(method, option or []),
-            backbone=backbone,
-            sparsity=sparsity,
-            keep=keep,
-            dense=dense,
-            retrain=retrain,
-            cache=Cache(find_data_root(data_root) / "anchors") if cache else False,
-            watch=watch,
-            **settings,
-        )
+    with _checkpoint(out, checkpoint_every, words) as checkpoint:
+        result = _run(words, quiet, checkpoint)
+        result.metrics["out"] = None if out is None else str(out)
+        if isinstance(checkpoint, Checkpoint):
+            result.save(checkpoint.run)
+            checkpoint.clear()
+    _show(result, out, as_json)
+
+
+def _run(words: dict[str, Any], quiet: bool, checkpoint: NoCheckpoint) -> Result:
+    """The run that the words of a command line describe."""
+    names = ("dataset", "edges", "features", "labels", "undirected", "split", "data_root")
+    data = _load(*(words[name] for name in names))
+    chosen = {name: value for name, value in words.items() if name not in (*names, "cache", "option")}
+    chosen |= _own_options(words["method"], words["option"] or [])
+    if str(chosen["eigenpairs"] or "").isdigit():
+        chosen["eigenpairs"] = int(chosen["eigenpairs"])
+    cache = Cache(find_data_root(words["data_root"]) / "anchors") if words["cache"] else False
+    with console.progress_bars(quiet) as watch, graceful(checkpoint):
+        result = sparsify(data, cache=cache, watch=watch, checkpoint=checkpoint, **chosen)
     result.metrics["inference"] = inference_times(result.model, data, result.graph)  # type: ignore[arg-type]
-    result.metrics["out"] = None if out is None else str(out)
-    if out is not None:
-        result.save(out)
+    return result
+
+
+def _show(result: Result, out: Path | None, as_json: bool) -> None:
     if as_json:
         _print_json({**result.metrics, "settings": result.settings.model_dump()})
     else:
@@ -202,6 +225,8 @@ def main() -> None:
     """Entry point: one line for a person's mistake and exit code 2; 130 when interrupted."""
     try:
         code = app(standalone_mode=False)
+    except InterruptedRunError as error:
+        _fail(str(error), error.code)
     except GSTError as error:
         _fail(str(error), 2)
     except BrokenPipeError:  # the reader of a pipe has gone: nobody is left to tell
@@ -265,6 +290,51 @@ def _own_options(method: str, given: list[str]) -> dict[str, Any]:
         except ValidationError as error:
             raise InputError(f"--option {text!r}: {error.errors()[0]['msg'].lower()}") from None
     return found
+
+
+@contextmanager
+def _checkpoint(out: Path | None, every: float, words: dict[str, Any]) -> Iterator[NoCheckpoint]:
+    """The state of a run with a folder; when it is interrupted, the line says how to go on."""
+    if out is None:
+        yield NoCheckpoint()
+        return
+    with Checkpoint(out, every, _absolute(words)) as checkpoint:
+        unfinished = read_run(out)
+        if unfinished is not None:  # the last bits of a sum depend on the number of threads
+            torch.set_num_threads(int(unfinished["identity"].get("threads", torch.get_num_threads())))
+            console.err.print(f"gst: resuming the unfinished run in {out}")
+        try:
+            yield checkpoint
+        except InterruptedRunError as error:
+            raise InterruptedRunError(error.code - 128, f"{error}; go on with: gst run --resume {out}") from None
+
+
+def _absolute(words: dict[str, Any]) -> dict[str, Any]:
+    """Fit for JSON, with paths that mean the same wherever the run is resumed."""
+    paths = {name for name, value in words.items() if isinstance(value, Path)}
+    paths |= {"dataset"} if words["dataset"] and is_path(words["dataset"]) else set()
+    paths |= {"split"} if words["split"] and is_split_file(words["split"]) else set()
+    return words | {name: str(Path(words[name]).absolute()) for name in paths}
+
+
+def _read_resumed(context: typer.Context, folder: Path) -> dict[str, Any] | None:
+    """The words of the run to go on with; None if it is finished."""
+    for name in context.params.keys() - {"resume", "checkpoint_every", "quiet", "as_json"}:
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            raise InputError(f"--resume takes everything from {folder}: leave out --{name.replace('_', '-')}")
+    unfinished = read_run(folder)
+    if unfinished is not None:
+        options = {name: o for name, o in inspect.signature(run).parameters.items() if name in context.params}
+        wanted = {name: o.annotation for name, o in options.items() if name not in _ONLY_NOW}
+        try:
+            words = {name: TypeAdapter(wanted[name]).validate_python(unfinished["words"][name]) for name in wanted}
+        except (KeyError, ValidationError):
+            raise InputError(f"the state in {folder} was not begun by gst run: resume it where it was") from None
+        return words
+    if not (folder / "run.json").is_file():
+        raise InputError(f"{folder} holds no run to resume: begin one with gst run --out {folder}")
+    return None
 
 
 def _check_writable(folder: Path) -> None:

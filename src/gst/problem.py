@@ -6,6 +6,7 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from gst.cache import Cache, Content, NoCache, anchor_settings, fingerprint
+from gst.checkpoint import Checkpoint, NoCheckpoint
 from gst.graph import EdgeSet
 from gst.models import build_network, find_device, reset_parameters
 from gst.nn.backbones import BACKBONES
@@ -14,6 +15,7 @@ from gst.nn.masker import Masker
 from gst.nn.network import Network, OwnNetwork
 from gst.resolve import resolve_name
 from gst.settings import make_settings
+from gst.state import capture, hash_of
 from gst.task import Task
 from gst.training import Trainer, Watcher, seeded, silent, train
 
@@ -29,9 +31,11 @@ class Problem:
         model: nn.Module | None = None,
         cache: bool | Cache = True,
         watch: Watcher = silent,
+        checkpoint: NoCheckpoint | None = None,
         **settings: Any,
     ) -> None:
         self.data, self.model, self.watch = data, model, watch
+        self.checkpoint = checkpoint or NoCheckpoint()
         self.backbone = resolve_name("backbone", backbone, BACKBONES)
         self.settings = make_settings(data.get("name"), self.backbone, settings)
         edges = EdgeSet.from_data(data)
@@ -41,12 +45,24 @@ class Problem:
         self.x = as_features(data.x.to(self.device))
         # the code of an own model is no part of a key, so its anchor could be found by a model that it is not of
         stores = cache if isinstance(cache, Cache) else Cache() if cache else NoCache()
-        self.store = stores if model is None else NoCache()
+        self.store = self.checkpoint.store if model is not None or isinstance(stores, NoCache) else stores
+
+    def on(self, data: Data) -> "Problem":
+        """The same problem on another graph."""
+        shared: dict[str, Any] = {"cache": self.store, "watch": self.watch, "checkpoint": self.checkpoint}
+        return Problem(data, backbone=self.backbone, model=self.model, **shared, **self.settings.model_dump())
 
     @property
     def depends(self) -> dict[str, Any]:
         """What training on the full graph depends on: the key of everything cached."""
         return {"data": fingerprint(self.data), "backbone": self.backbone, **anchor_settings(self.settings)}
+
+    def begin(self, **chosen: Any) -> None:
+        """Tells the checkpoint, if there is one, what is about to run, down to the last value that matters."""
+        if isinstance(self.checkpoint, Checkpoint):
+            own = {} if self.model is None else {"model": f"{type(self.model).__name__} {hash_of(capture(self.model))}"}
+            data = {"data": fingerprint(self.data), "backbone": self.backbone}
+            self.checkpoint.begin({**chosen, **own, **data, **self.settings.model_dump()})
 
     def network(self) -> Network:
         """A new network: a backbone with weights of the seed, or a copy of the user's model as it is."""
@@ -67,7 +83,8 @@ class Problem:
             if isinstance(network, OwnNetwork):
                 reset_parameters(network.module)
             trainer = self.trainer(network)
-            best = train(trainer, edges, epochs, phase, 1 - edges.num_edges / self.edges.num_edges, self.watch)
+            sparsity = 1 - edges.num_edges / self.edges.num_edges
+            best = train(trainer, edges, epochs, phase, sparsity, self.watch, self.checkpoint)
         return network, {f"{phase}_val": best.val, f"{phase}_test": trainer.evaluate(edges, "test")}
 
     def dense_scores(self) -> dict[str, float]:

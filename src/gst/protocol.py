@@ -1,13 +1,15 @@
 """One protocol for every method: the same training budget, chosen by validation, reported on test."""
 
 import time
+from os import PathLike
 from typing import Any
 
 import torch
 from torch import nn
 from torch_geometric.data import Data
 
-from gst.cache import Cache
+from gst.cache import Cache, Content
+from gst.checkpoint import NoCheckpoint, opened
 from gst.graph import EdgeSet
 from gst.problem import Problem
 from gst.resolve import resolve_name
@@ -28,6 +30,7 @@ def sparsify(
     retrain: bool = False,
     cache: bool | Cache = True,
     watch: Watcher = silent,
+    checkpoint: NoCheckpoint | str | PathLike[str] | None = None,
     **settings: Any,
 ) -> Result:
     """Finds a sparse graph and a model for it; one call does the job.
@@ -41,35 +44,54 @@ def sparsify(
         retrain: also train a fresh model on the sparse graph, for ``metrics["retrain_test"]``.
         cache: keep anchors and dense baselines on disk.
         watch: called with a :class:`~gst.training.Progress` after every epoch.
+        checkpoint: folder for the state of the work, which the same call in a later process goes on with.
         settings: fields of :class:`~gst.settings.Settings`, the seed among them, and the method's own arguments.
     """
     start = time.perf_counter()
     method = resolve_name("method", method, METHODS)
-    make = METHODS[method].make
     own = {name: settings.pop(name) for name in METHODS[method].options if name in settings}
+    with opened(checkpoint) as place:
+        problem = Problem(data, backbone=backbone, model=model, cache=cache, watch=watch, checkpoint=place, **settings)
+        problem.begin(method=method, options=own, sparsity=sparsity, keep=keep, dense=dense, retrain=retrain)
+        result = _find(problem, method, own, sparsity, keep, dense, retrain)
+    result.metrics["seconds"]["total"] = place.before + time.perf_counter() - start
+    return result
 
-    def problem_of(graph: Data) -> Problem:
-        return Problem(graph, backbone=backbone, model=model, cache=cache, watch=watch, **settings)
 
-    problem, weighted = problem_of(data), None
+def _find(
+    problem: Problem,
+    method: str,
+    own: dict[str, Any],
+    sparsity: float | None,
+    keep: int | None,
+    dense: bool,
+    retrain: bool,
+) -> Result:
+    make, data, model, weighted = METHODS[method].make, problem.data, problem.model, None
     chosen, task = problem.settings, problem.task
     if METHODS[method].kind == "learned":
-        fitted = make(model, backbone=backbone, sparsity=sparsity, keep=keep, **own).fit_problem(problem)
+        fitted = make(model, backbone=problem.backbone, sparsity=sparsity, keep=keep, **own).fit_problem(problem)
         kept, scores, module, seconds = fitted.keep_, fitted.scores_, fitted.model_, fitted.seconds_
         test = task.score(fitted.logits_.to(problem.device)[task.test], "test")
         metrics = {"val": fitted.val_, "test": test}
         metrics |= problem.train_fresh(kept, "retrain")[1] if retrain else {}
     else:
-        edges = EdgeSet.from_data(data)
+        clock = problem.checkpoint.clock
         transform = make(sparsity=sparsity, keep=keep, seed=chosen.seed, **own)
-        kept, edge_scores = transform.select(edges)
-        scores = edges.to_columns(edge_scores, float("inf"))
+
+        def select() -> Content:
+            start = clock()
+            kept, scores = transform.select(EdgeSet.from_data(data))
+            return {"kept": kept, "scores": scores}, {"seconds": clock() - start}
+
+        tensors, meta = problem.checkpoint.store.get("selection", {"method": method}, select)
+        kept, scored = tensors["kept"], clock()
+        scores = problem.edges.to(torch.device("cpu")).to_columns(tensors["scores"], float("inf"))
         if own.get("weights") and bool(kept.any()):
             weighted = transform(data)
-        scored = time.perf_counter()
-        on, which = (problem, kept) if weighted is None else (problem_of(weighted), None)
+        on, which = (problem, kept) if weighted is None else (problem.on(weighted), None)
         network, found = on.train_fresh(which, "retrain")
-        seconds = {"anchor": 0.0, "topology": scored - start, "sparse": time.perf_counter() - scored}
+        seconds = {"anchor": 0.0, "topology": meta["seconds"], "sparse": clock() - scored}
         metrics = {"val": found["retrain_val"], "test": found["retrain_test"]} | (found if retrain else {})
         module = network.module
     metrics |= problem.dense_scores() if dense else {}
@@ -91,7 +113,7 @@ def sparsify(
             "directed": edges.directed,
             "metric": task.metric,
             **metrics,
-            "seconds": {**seconds, "total": time.perf_counter() - start},
+            "seconds": seconds,
         },
         settings=chosen,
         own_model=model is not None,

@@ -13,11 +13,13 @@ from torch_geometric.data import Data
 from gst import artifact
 from gst.errors import InputError
 from gst.graph import check_graph
+from gst.limits import check_claim
 from gst.models import build_backbone
 from gst.nn.features import SPARSE_BELOW
 from gst.settings import Settings, make_settings
 
-FORMAT = 1
+FORMAT = 2
+READABLE = (1, 2)  # 1 has no hashes: a changed byte in its numbers cannot be seen
 _RUN, _GRAPH, _MODEL = "run.json", "graph.safetensors", "model.safetensors"
 
 
@@ -34,7 +36,7 @@ class Result:
     own_model: bool = False
 
     def save(self, folder: str | PathLike[str]) -> Path:
-        """Writes the run folder: graph and model first, ``run.json`` last, so that what has it is whole."""
+        """Writes the run folder, all of it or nothing; a result that was there before stays until this one is whole."""
         place = Path(folder)
         if place.exists() and not place.is_dir():
             raise InputError(f"cannot write {place}: it is a file, a folder is needed")
@@ -42,18 +44,16 @@ class Result:
             raise InputError("this result was loaded without its own model: give it to Result.load(folder, model=…)")
         tensors, words = _pack_graph(self.graph)
         tensors |= {"edge_mask": self.edge_mask, "scores": self.scores}
-        (place / _RUN).unlink(missing_ok=True)
-        artifact.write_tensors(place / _GRAPH, tensors, words)
-        artifact.write_tensors(place / _MODEL, self.model.state_dict())
-        artifact.write_json(
-            place / _RUN,
-            {
-                "format": FORMAT,
-                "own_model": self.own_model,
-                "metrics": self.metrics,
-                "settings": self.settings.model_dump(),
-            },
-        )
+        files = {_GRAPH: artifact.pack(tensors, words), _MODEL: artifact.pack(self.model.state_dict())}
+        run = {
+            "format": FORMAT,
+            "own_model": self.own_model,
+            "metrics": self.metrics,
+            "settings": self.settings.model_dump(),
+            "files": {name: artifact.digest(content) for name, content in files.items()},
+        }
+        files[_RUN] = artifact.pack_json(run)
+        artifact.write_together({place / name: content for name, content in files.items()})
         return place
 
     @classmethod
@@ -65,26 +65,26 @@ class Result:
         place = Path(folder)
         if not (place / _RUN).is_file():
             raise InputError(f"{place} is not a run folder: it has no {_RUN}")
-        run = artifact.read_json(place / _RUN)
-        if run.get("format") != FORMAT:
-            raise InputError(f"{place / _RUN} has format {run.get('format')!r}: this gst reads format {FORMAT}")
-        metrics, words = run.get("metrics"), run.get("settings")
-        if not isinstance(metrics, dict) or not isinstance(words, dict):
+        run = artifact.read_json(place / _RUN, unsealed=(1,))
+        if run.get("format") not in READABLE:
+            raise InputError(f"{place / _RUN} has format {run.get('format')!r}: this gst reads formats 1 to {FORMAT}")
+        metrics, words, known = run.get("metrics"), run.get("settings"), run.get("files", {})
+        if not isinstance(metrics, dict) or not isinstance(words, dict) or not isinstance(known, dict):
             raise InputError(f"{place / _RUN} has no metrics or no settings: it is not a whole run")
         settings = make_settings(None, "gcn", words)
-        tensors, attributes = artifact.read_tensors(place / _GRAPH)
+        sealed = run["format"] > 1
+        tensors, attributes = artifact.read_tensors(place / _GRAPH, sealed=sealed, known=known.get(_GRAPH))
         if "edge_mask" not in tensors or "scores" not in tensors:
             raise InputError(f"{place / _GRAPH} has no edge_mask or no scores: it is not the graph of a run")
         mask, scores = tensors.pop("edge_mask"), tensors.pop("scores")
         graph = _unpack_graph(tensors, attributes, place / _GRAPH)
-        state, _ = artifact.read_tensors(place / _MODEL)
+        state, _ = artifact.read_tensors(place / _MODEL, sealed=sealed, known=known.get(_MODEL))
         own = bool(run.get("own_model"))
         if not own:
-            classes = _classes(state, place / _MODEL)
-            model = build_backbone(str(metrics.get("backbone")), graph.x.shape[1], classes, settings)
+            model = _empty_backbone(str(metrics.get("backbone")), state, graph, settings, place / _MODEL)
         if model is not None:
             try:
-                model.load_state_dict(state)
+                model.load_state_dict(state, assign=not own)
             except RuntimeError as error:
                 raise InputError(
                     f"{place / _MODEL} does not fit the model: {str(error).splitlines()[-1].strip()}"
@@ -99,6 +99,18 @@ def _classes(state: Mapping[str, Tensor], path: Path) -> int:
     if not biases:
         raise InputError(f"{path} holds no backbone of gst")
     return state[max(biases)].numel()
+
+
+def _empty_backbone(name: str, state: Mapping[str, Tensor], graph: Data, settings: Settings, path: Path) -> nn.Module:
+    """A backbone without memory for its weights: what the settings claim is only allocated if the file holds it."""
+    if settings.layers > len(state):
+        raise InputError(f"{path} holds {len(state)} tensors: too few for {settings.layers} layers")
+    with torch.device("meta"):
+        model = build_backbone(name, graph.x.shape[1], _classes(state, path), settings)
+    for key, wanted in model.state_dict().items():
+        if key in state and (state[key].shape != wanted.shape or state[key].dtype != wanted.dtype):
+            raise InputError(f"{path} does not fit the model: {key} has shape {list(state[key].shape)}")
+    return model
 
 
 def _pack_graph(graph: Data) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -126,14 +138,18 @@ def _unpack_graph(tensors: dict[str, Tensor], words: dict[str, Any], path: Path)
         row, column, value = parts
         if row is None or column is None or value is None or not _inside(row, column, value, shape):
             raise InputError(f"{path} has features that do not fit together: it is damaged")
+        check_claim(path, shape[0] * shape[1] * value.element_size())
         tensors["x"] = torch.zeros(shape, dtype=value.dtype).index_put_((row, column), value)
+    x = tensors.get("x")
+    if x is None or words.get("num_nodes") != x.shape[:1].numel():
+        raise InputError(f"{path} announces {words.get('num_nodes')!r} nodes: that is not what its features have")
     graph = Data.from_dict({**words, **tensors})
     check_graph_or_name(graph, path)
     return graph
 
 
 def _inside(row: Tensor, column: Tensor, value: Tensor, shape: Any) -> bool:
-    if not (isinstance(shape, list) and len(shape) == 2 and all(isinstance(size, int) for size in shape)):
+    if not (isinstance(shape, list) and len(shape) == 2 and all(isinstance(size, int) and size >= 0 for size in shape)):
         return False
     if not (row.shape == column.shape == value.shape and row.dtype == column.dtype == torch.int64):
         return False

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from gst.checkpoint import NoCheckpoint
 from gst.graph import EdgeSet
 from gst.nn.features import Features
 from gst.nn.masker import Masker
@@ -87,6 +88,10 @@ class Trainer:
         self.network.module.eval()
         return self.network.logits(edges, mask)
 
+    def parts(self) -> dict[str, Any]:
+        """All that a checkpoint must hold to go on from here."""
+        return {**self._modules, "optimizer": self.optimizer}
+
     def state(self) -> dict[str, Any]:
         """Copies, not references, of everything that learns."""
         return {name: deepcopy(module.state_dict()) for name, module in self._modules.items()}
@@ -110,13 +115,29 @@ class Best:
             self.val, self.epoch, self.kept = val, epoch, make()
 
 
-def train(trainer: Trainer, edges: EdgeSet, epochs: int, phase: str, sparsity: float, watch: Watcher) -> Best:
+@dataclass
+class Plain:
+    """What plain training carries from epoch to epoch."""
+
+    trainer: Trainer
+    best: Best = field(default_factory=Best)
+
+
+def train(
+    trainer: Trainer,
+    edges: EdgeSet,
+    epochs: int,
+    phase: str,
+    sparsity: float,
+    watch: Watcher,
+    checkpoint: NoCheckpoint,
+) -> Best:
     """Plain training on fixed edges; leaves the network as it was at its best epoch."""
-    best = Best()
-    for epoch in range(1, epochs + 1):
+    at = Plain(trainer)
+    for epoch in checkpoint.loop(phase, epochs, at, edges):
         trainer.step(edges)
         val = trainer.evaluate(edges)
-        best.offer(val, epoch, trainer.state)
-        watch(Progress(phase, epoch, epochs, val, best.val, sparsity))
-    trainer.restore(best.kept)
-    return best
+        at.best.offer(val, epoch, trainer.state)
+        watch(Progress(phase, epoch, epochs, val, at.best.val, sparsity))
+    trainer.restore(at.best.kept)
+    return at.best

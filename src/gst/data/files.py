@@ -93,12 +93,12 @@ def _masks(data: Data, split: Split, name: str) -> Masks:
     stored = stored_masks(data)
     if split is None and stored is None:
         raise InputError(f"{name}: {NO_SPLIT}")
-    if split is not None and _is_file(split):
+    if split is not None and is_split_file(split):
         return read_split(Path(str(split)), int(data.num_nodes or 0))
     return choose(name, data.y, None if split is None else str(split), RANDOM, stored)
 
 
-def _is_file(split: int | str | os.PathLike[str]) -> bool:
+def is_split_file(split: int | str | os.PathLike[str]) -> bool:
     """Whether ``split`` means a file: it is a path object, or text with a suffix or a folder."""
     return not isinstance(split, int | str) or (
         isinstance(split, str) and (Path(split).suffix != "" or len(Path(split).parts) > 1)

@@ -40,8 +40,7 @@ def load(
     ('synthetic:nodes=60,degree=4,classes=2', 60, 240)
     """
     name, colon, text = os.fspath(dataset).partition(":")
-    named = isinstance(dataset, str) and normal(name) in map(normal, ENTRIES)
-    if not named and _is_path(dataset):
+    if is_path(dataset):
         if unknown := options.keys() - {"undirected", "metric"}:
             raise InputError(f"own data takes no option {min(unknown)!r}, only split=, undirected= and metric=")
         return load_path(Path(dataset), split, **options)
@@ -70,9 +69,11 @@ def _load_entry(
     return finish(data, masks, name=f"{info.name}:{changed}" if changed else info.name, metric=info.metric)
 
 
-def _is_path(dataset: str | os.PathLike[str]) -> bool:
-    """Whether a string that names no data set means a file or folder, there or not."""
+def is_path(dataset: str | os.PathLike[str]) -> bool:
+    """Whether this means a file or folder, there or not, because it names no data set and looks like a path."""
     path = Path(dataset)
+    if isinstance(dataset, str) and normal(dataset.partition(":")[0]) in map(normal, ENTRIES):
+        return False
     return not isinstance(dataset, str) or (dataset != "" and path.exists()) or len(path.parts) > 1 or path.suffix != ""
 
 

@@ -1,5 +1,6 @@
 """Features, labels and splits of nodes from files."""
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -12,10 +13,10 @@ from gst.data.reading import shown
 from gst.data.splits import Masks
 from gst.data.tables import TABLES, is_sparse_archive, read_array, read_npz, read_sparse, read_table, require_kind
 from gst.errors import InputError
+from gst.limits import check_claim
 
 ARRAYS = (".npy", ".npz")
 NODE_NAMES = ("node", "node_id", "nodeid", "id", "unnamed: 0")  # the last is how pandas names an index it wrote
-MOST_FEATURES = 2**34  # entries of a dense feature matrix, 64 GiB; a file that claims more is taken for broken
 MISSING = ("", "-1", "nan", "none")
 PARTS = {"train": 0, "training": 0, "0": 0, "val": 1, "valid": 1, "validation": 1, "1": 1, "test": 2, "2": 2}
 
@@ -29,8 +30,7 @@ def read_features(path: Path) -> np.ndarray:
             raise InputError(
                 f"{path} has shape {array.shape} of {array.dtype}: features are numbers, [nodes, features]"
             )
-        if array.shape[0] * array.shape[1] > MOST_FEATURES:
-            raise InputError(f"{path} claims shape {array.shape}, which does not fit into memory as a dense matrix")
+        check_claim(path, 4 * math.prod(int(size) for size in array.shape))
         dense = array if isinstance(array, np.ndarray) else array.astype(np.float32).toarray()
         return np.array(dense, dtype=np.float32)  # a copy: the array may be a read-only map of the file
     table = read_table(path)

@@ -1,6 +1,7 @@
 """Graphs that PyG users save with ``torch.save``, read without running any code from the file."""
 
 import warnings
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from torch_geometric.data.storage import GlobalStorage
 from gst.data.finish import MASK_KEYS
 from gst.data.reading import one_line
 from gst.errors import InputError
+from gst.limits import check_claim
 
 SUFFIXES = (".pt", ".pth")
 CLASSES = [Data, DataEdgeAttr, DataTensorAttr, GlobalStorage]  # all that a pickled Data of tensors names
@@ -28,15 +30,32 @@ def read_saved(path: Path) -> Data:
         raise InputError(f"no such file: {path}")
     right = "a torch_geometric Data or a dict of tensors, saved with torch.save"
     try:
+        _check_archive(path)
         with safe_globals(CLASSES), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of pickle protocols that the safe reader may refuse
             saved = torch.load(path, map_location="cpu", weights_only=True)
         fields = saved.to_dict() if isinstance(saved, Data) else saved
+        if isinstance(fields, dict):  # a view may repeat one row a billion times
+            check_claim(path, sum(part.numel() * part.element_size() for part in fields.values() if _is_dense(part)))
+    except InputError:
+        raise
     except Exception as error:  # zip, pickle and torch share no error for a broken file
         raise InputError(f"{path} does not load safely as {right}: {_why(error)}") from error
     if not isinstance(fields, dict):
         raise InputError(f"{path} holds a {type(saved).__name__}: it should hold {right}")
     return _checked(fields, path)
+
+
+def _check_archive(path: Path) -> None:
+    """torch.save never compresses: an archive that does is not its own, and might unfold to anything."""
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            if any(entry.compress_type != zipfile.ZIP_STORED for entry in archive.infolist()):
+                raise InputError(f"{path} is a compressed archive: torch.save does not write such files")
+
+
+def _is_dense(part: Any) -> bool:
+    return isinstance(part, Tensor) and part.layout == torch.strided
 
 
 def _why(error: Exception) -> str:

@@ -5,6 +5,7 @@ import torch
 from torch_geometric.data import Data
 
 from gst.errors import InputError
+from gst.limits import check_memory
 
 
 def synthetic(
@@ -43,9 +44,12 @@ def synthetic(
         if not holds:
             raise InputError(f"synthetic: {rule}")
 
+    pairs = round(nodes * degree / 2)
+    check_memory(
+        8 * nodes * features + 100 * pairs, f"synthetic: a graph of {nodes} nodes", "fewer nodes, a lower degree"
+    )
     rng = np.random.default_rng(seed)
     y = rng.permutation(np.arange(nodes) % classes)
-    pairs = round(nodes * degree / 2)
     within = round(pairs * homophily)
     keys = np.concatenate([_pairs(rng, y, within, True), _pairs(rng, y, pairs - within, False)])
     u, v = np.divmod(keys, nodes)

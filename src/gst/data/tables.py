@@ -1,6 +1,7 @@
 """Arrays and tables from files, never through pickle."""
 
 import gzip
+import math
 import re
 import warnings
 import zipfile
@@ -9,10 +10,12 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import scipy.sparse as sp
 
-from gst.data.reading import reading
+from gst.data.reading import reading, shown
 from gst.errors import InputError
+from gst.limits import check_claim
 
 TEXT = (".txt", ".edgelist", ".tsv", ".csv")
 TABLES = (*TEXT, ".parquet")
@@ -57,8 +60,12 @@ def read_table(path: Path, rows: int | None = None, comment: str | None = None) 
     """
     if kind_of(path) == ".parquet":
         with reading(path, "a parquet table"):
+            metadata = pq.read_metadata(path)
+            check_claim(path, 8 * metadata.num_rows * metadata.num_columns)
             return _named(pd.read_parquet(path))
     with reading(path, "a table"), warnings.catch_warnings():
+        if path.suffix.lower() == ".gz":
+            _check_unpacked(path)
         warnings.simplefilter("error", pd.errors.ParserWarning)  # rows longer than the header would lose their end
         layout = _layout(path, comment)
         table = _read_text(path, layout)
@@ -125,11 +132,37 @@ def read_array(path: Path) -> np.ndarray:
 
 
 def read_npz(path: Path) -> dict[str, np.ndarray]:
+    with reading(path, "a numpy archive"):
+        _check_archive(path)
     with reading(path, "a numpy archive"), np.load(path, allow_pickle=False) as archive:
         arrays = {key: archive[key] for key in archive.files}
         if not arrays:
             raise InputError(f"{path} holds no arrays")
         return arrays
+
+
+def _check_archive(path: Path) -> None:
+    """What the arrays would take, from the directory of the archive and their own headers, before any is read."""
+    with zipfile.ZipFile(path) as archive:
+        check_claim(path, sum(entry.file_size for entry in archive.infolist()))
+        for entry in archive.infolist():
+            with archive.open(entry) as file:
+                version = np.lib.format.read_magic(file)
+                header = (
+                    np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+                )
+                shape, _, dtype = header(file)
+            if math.prod(shape) * dtype.itemsize > entry.file_size:
+                raise InputError(f"{path}: {shown(entry.filename)} announces shape {shape}, more than it holds")
+
+
+def _check_unpacked(path: Path) -> None:
+    """Unpacks without keeping anything: the size that gzip notes is only known up to 4 GiB and may be a lie."""
+    size = 0
+    with gzip.open(path) as file:
+        while chunk := file.read(2**24):
+            size += len(chunk)
+            check_claim(path, size)
 
 
 def is_sparse_archive(path: Path) -> bool:
@@ -140,7 +173,9 @@ def is_sparse_archive(path: Path) -> bool:
 def read_sparse(path: Path) -> sp.csr_array:
     """A matrix saved by ``scipy.sparse.save_npz``; scipy would follow bad indices out of the array."""
     with reading(path, "a sparse matrix"):
+        _check_archive(path)
         matrix = sp.load_npz(path)
+        check_claim(path, 4 * math.prod(int(size) for size in matrix.shape))  # it becomes dense, and rows need pointers
         if matrix.format in ("csr", "csc"):
             matrix.check_format(full_check=True)
         elif matrix.format != "coo":  # which checks its indices itself

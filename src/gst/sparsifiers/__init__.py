@@ -33,7 +33,8 @@ class Method:
     @property
     def options(self) -> dict[str, inspect.Parameter]:
         """The method's own arguments by name: those that are neither the protocol's nor settings of training."""
-        shared = {"model", "backbone", "sparsity", "keep", "cache", "watch", "seed"}
+        bases = (LearnedSparsifier, TopologySparsifier)
+        shared = {name for base in bases for name in inspect.signature(base).parameters}
         given = inspect.signature(self.make).parameters.values()
         return {p.name: p for p in given if p.kind is p.KEYWORD_ONLY and p.name not in shared}
 

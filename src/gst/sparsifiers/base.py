@@ -1,6 +1,7 @@
 """What sparsifiers share: budget, selection, and their faces as a PyG transform or as an estimator."""
 
 from dataclasses import dataclass, field
+from os import PathLike
 from typing import Any, Self
 
 import torch
@@ -9,6 +10,7 @@ from torch_geometric.data import Data
 from torch_geometric.transforms import BaseTransform
 
 from gst.cache import Cache
+from gst.checkpoint import NoCheckpoint, opened
 from gst.errors import InputError
 from gst.graph import EdgeSet
 from gst.problem import Problem
@@ -75,6 +77,7 @@ class LearnedSparsifier:
         keep: number of edges to keep, instead of a share.
         cache: whether what can be reused is kept on disk (never of an own ``model``), or the :class:`~gst.cache.Cache`.
         watch: called with a :class:`~gst.training.Progress` after every epoch.
+        checkpoint: folder for the state of ``fit``, which the same call in a later process goes on with.
         settings: any field of :class:`~gst.settings.Settings`; the rest is the paper's choice for ``data.name``.
 
     ``fit`` sets ``mask_`` and ``scores_`` (one per column of ``edge_index``), ``keep_`` (one per edge), ``edges_``,
@@ -90,12 +93,17 @@ class LearnedSparsifier:
         keep: int | None = None,
         cache: bool | Cache = True,
         watch: Watcher = silent,
+        checkpoint: NoCheckpoint | str | PathLike[str] | None = None,
         **settings: Any,
     ) -> None:
         check_budget(sparsity, keep)
         make_settings(None, backbone, settings)
         self.model, self.backbone, self.sparsity, self.keep = model, backbone, sparsity, keep
-        self.cache, self.watch, self.settings = cache, watch, settings
+        self.cache, self.watch, self.checkpoint, self.settings = cache, watch, checkpoint, settings
+
+    def options(self) -> dict[str, Any]:
+        """Arguments of the method's own, where it has any: with the problem, all that its search depends on."""
+        return {}
 
     def search(self, problem: Problem, kept: int, **given: Any) -> Found:
         """The sparse graph with exactly ``kept`` edges."""
@@ -103,12 +111,16 @@ class LearnedSparsifier:
 
     def fit(self, data: Data, **given: Any) -> Self:
         """Finds the sparse graph of ``data``."""
-        return self.fit_problem(
-            Problem(
-                data, backbone=self.backbone, model=self.model, cache=self.cache, watch=self.watch, **self.settings
-            ),
-            **given,
-        )
+        chosen: dict[str, Any] = {
+            "backbone": self.backbone,
+            "model": self.model,
+            "cache": self.cache,
+            "watch": self.watch,
+        }
+        with opened(self.checkpoint) as place:
+            problem = Problem(data, checkpoint=place, **chosen, **self.settings)
+            problem.begin(method=type(self).__name__, sparsity=self.sparsity, keep=self.keep, **self.options())
+            return self.fit_problem(problem, **given)
 
     def fit_problem(self, problem: Problem, **given: Any) -> Self:
         """The same for a problem that is already set up."""

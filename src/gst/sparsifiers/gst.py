@@ -1,6 +1,7 @@
 """Graph Sparse Training (Zhang et al., ICML 2024)."""
 
 import time
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -18,7 +19,7 @@ from gst.schedule import inverse_power, num_updates, swap_count
 from gst.select import exchange, top_k
 from gst.settings import Settings
 from gst.sparsifiers.base import Found, LearnedSparsifier
-from gst.training import Best, Progress, Trainer, Watcher, seeded
+from gst.training import Best, Progress, Trainer, seeded
 
 
 class GST(LearnedSparsifier):
@@ -49,10 +50,10 @@ class GST(LearnedSparsifier):
         if settings.topology and settings.tune and kept < edges.num_edges:
             topology, topology_seconds = find_topology(problem, self.anchor_)
 
-        start = time.perf_counter()
+        start = problem.checkpoint.clock()
         with seeded(settings.seed + 2):
             trainer = problem.trainer(network, masker)
-            best, history = sparse_phase(trainer, self.anchor_, edges, topology, kept, settings, problem.watch)
+            best, history = sparse_phase(problem, trainer, self.anchor_, topology, kept)
         trainer.restore(best.kept)
         keep = best.kept["keep"]
         scores = edge_importance(trainer, self.anchor_, edges, topology, keep, settings)
@@ -60,41 +61,46 @@ class GST(LearnedSparsifier):
         seconds = {
             "anchor": self.anchor_.seconds,
             "topology": topology_seconds,
-            "sparse": time.perf_counter() - start,
+            "sparse": problem.checkpoint.clock() - start,
         }
         return Found(keep, scores, network.module, logits, best.val, seconds, history)
 
 
+@dataclass
+class Refinement:
+    """What the sparse phase carries from epoch to epoch."""
+
+    trainer: Trainer
+    keep: Tensor  # M_g
+    best: Best = field(default_factory=Best)
+    history: list[dict[str, Any]] = field(default_factory=list)
+
+
 def sparse_phase(
-    trainer: Trainer,
-    anchor: Anchor,
-    edges: EdgeSet,
-    topology: Tensor | None,
-    kept: int,
-    settings: Settings,
-    watch: Watcher,
+    problem: Problem, trainer: Trainer, anchor: Anchor, topology: Tensor | None, kept: int
 ) -> tuple[Best, list[dict[str, Any]]]:
     """Trains on m_g ⊙ M_g ⊙ A from the anchor on, refining M_g; the best validation epoch and the history."""
+    settings, edges = problem.settings, problem.edges
     trainer.restore({"model": anchor.model, "masker": anchor.masker})
-    keep = top_k(anchor.mask, kept)  # one-shot
-    sparse = edges.subset(keep)
+    at = Refinement(trainer, top_k(anchor.mask, kept))  # one-shot
+    epochs = problem.checkpoint.loop("sparse", settings.sparse_epochs, at, edges)
+    sparse = edges.subset(at.keep)
     updates = num_updates(settings.sparse_epochs, settings.interval)
-    best, history = Best(), []
-    for epoch in range(1, settings.sparse_epochs + 1):
+    for epoch in epochs:
         trainer.step(sparse)
         val = trainer.evaluate(sparse)
-        best.offer(val, epoch, lambda keep=keep: {**trainer.state(), "keep": keep})  # type: ignore[misc]
+        at.best.offer(val, epoch, lambda: {**trainer.state(), "keep": at.keep})
         swapped = 0
         if settings.tune and epoch % settings.interval == 0:
             share = inverse_power(epoch // settings.interval, updates, settings.swap_ratio, settings.decay)
             swapped = swap_count(share, kept, edges.num_edges - kept)
         if swapped:
-            scores = edge_importance(trainer, anchor, edges, topology, keep, settings)
-            keep = exchange(keep, scores, swapped)
-            sparse = edges.subset(keep)
-        history.append({"epoch": epoch, "val": val, "swapped": swapped})
-        watch(Progress("sparse", epoch, settings.sparse_epochs, val, best.val, 1 - kept / edges.num_edges))
-    return best, history
+            scores = edge_importance(trainer, anchor, edges, topology, at.keep, settings)
+            at.keep = exchange(at.keep, scores, swapped)
+            sparse = edges.subset(at.keep)
+        at.history.append({"epoch": epoch, "val": val, "swapped": swapped})
+        problem.watch(Progress("sparse", epoch, settings.sparse_epochs, val, at.best.val, 1 - kept / edges.num_edges))
+    return at.best, at.history
 
 
 def edge_importance(

@@ -1,6 +1,7 @@
 """MGSpar, the meta-gradient sparsifier (Wan, ICDE 2021)."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -94,17 +95,25 @@ class MGSpar(IterativeSparsifier):
 
         rates = {"lr": problem.settings.lr, "weight_decay": problem.settings.weight_decay}
         inner, outer = loss(task.train, task.y[task.train]), loss(judged, labels[judged])
-        gate, total, vals = edges.loops.new_ones(edges.num_edges), edges.loops.new_zeros(edges.num_edges), []
-        for epoch in range(1, self.meta_epochs + 1):
+        gate, at = edges.loops.new_ones(edges.num_edges), Sum(edges.loops.new_zeros(edges.num_edges))
+        for epoch in problem.checkpoint.loop("prune", self.meta_epochs, at, edges):
             start = initial_weights(problem, network, names, int(torch.randint(2**31, ())))
             weights, slope = meta_gradient(inner, outer, start, gate, steps=self.inner_steps, **rates)
-            total += slope
+            at.total += slope
             with torch.no_grad():
                 named = dict(zip(names, weights, strict=True))
-                vals.append(task.score(logits_with(network, named, edges, gate, task.val), "val"))
+                at.vals.append(task.score(logits_with(network, named, edges, gate, task.val), "val"))
             sparsity = 1 - edges.num_edges / problem.edges.num_edges
-            problem.watch(Progress("prune", epoch, self.meta_epochs, vals[-1], max(vals), sparsity))
-        return {"scores": -total, "labels": labels}, {"val": sum(vals) / len(vals)}
+            problem.watch(Progress("prune", epoch, self.meta_epochs, at.vals[-1], max(at.vals), sparsity))
+        return {"scores": -at.total, "labels": labels}, {"val": sum(at.vals) / len(at.vals)}
+
+
+@dataclass
+class Sum:
+    """What a stage carries from one network to the next."""
+
+    total: Tensor  # of the meta-gradients
+    vals: list[float] = field(default_factory=list)
 
 
 def meta_gradient(
@@ -175,7 +184,8 @@ def outer_labels(problem: Problem, outer: str) -> Tensor:
     if outer == "self":
         network = fresh_network(problem)
         trainer = problem.trainer(network)
-        train(trainer, problem.edges, problem.settings.anchor_epochs, "anchor", 0.0, problem.watch)
+        epochs = problem.settings.anchor_epochs
+        train(trainer, problem.edges, epochs, "anchor", 0.0, problem.watch, problem.checkpoint)
         labels = trainer.logits(problem.edges).argmax(-1)
     if outer == "val":
         labels[task.val] = task.y[task.val]

@@ -1,6 +1,7 @@
 """Unified graph sparsification (Chen et al., ICML 2021)."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -89,10 +90,11 @@ class UGS(IterativeSparsifier):
         network = fresh_network(problem)
         kept_weights = {}
         if self.weight_prune_ratio:
-            kept_weights = unflatten("weights", extra) or all_weights(network.module)
-        masked = Masked(problem, network, edges, kept_weights)
-        best, sparsity = Best(), 1 - edges.num_edges / problem.edges.num_edges
-        for epoch in range(1, self.round_epochs + 1):
+            everything, left = all_weights(network.module), unflatten("weights", extra)
+            kept_weights = {name: left.get(name, whole) for name, whole in everything.items()}  # in one order, always
+        masked, best = Masked(problem, network, edges, kept_weights), Best()
+        sparsity = 1 - edges.num_edges / problem.edges.num_edges
+        for epoch in problem.checkpoint.loop("prune", self.round_epochs, Round(masked, best), edges):
             self.epoch(masked)
             val = masked.evaluate()
             best.offer(val, epoch, masked.magnitudes)
@@ -118,6 +120,14 @@ class UGS(IterativeSparsifier):
         return train_ticket(problem, keep, self.weight_masks_)
 
 
+@dataclass
+class Round:
+    """What a round carries from epoch to epoch."""
+
+    masked: "Masked"
+    best: Best
+
+
 class Masked:
     """A network with a trainable mask on its edges and, for tickets, on the weights that are left; the caller seeds.
 
@@ -137,6 +147,12 @@ class Masked:
         ]
         self.weight_optimizer = torch.optim.Adam(groups, lr=problem.settings.lr)
         self.mask_optimizer = torch.optim.Adam([self.mask], lr=problem.settings.lr)
+
+    def parts(self) -> dict[str, Any]:
+        """All that a checkpoint must hold to go on from here."""
+        masks = {"mask": self.mask, "weight_masks": self.weight_masks}
+        optimizers = {"weight_optimizer": self.weight_optimizer, "mask_optimizer": self.mask_optimizer}
+        return {"model": self.network.module, **masks, **optimizers}
 
     def logits(self, mask: Tensor | None = None, nodes: Tensor | None = None) -> Tensor:
         """Logits with all masks on; ``mask`` instead of the trainable one of the edges."""
@@ -200,7 +216,8 @@ def train_ticket(problem: Problem, keep: Tensor, masks: Mapping[str, Tensor]) ->
     edges, settings = problem.edges.subset(keep), problem.settings
     epochs, sparsity = settings.anchor_epochs + settings.sparse_epochs, 1 - edges.num_edges / problem.edges.num_edges
     with seeded(settings.seed + 1):
-        best = train(problem.trainer(network), edges, epochs, "sparse", sparsity, problem.watch)
+        trainer = problem.trainer(network)
+        best = train(trainer, edges, epochs, "sparse", sparsity, problem.watch, problem.checkpoint)
     for hook in hooks:
         hook.remove()
     return network, best.val

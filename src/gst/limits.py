@@ -1,0 +1,71 @@
+"""What fits: memory that is needed against memory that is there, and what a file claims against what it is."""
+
+import os
+from pathlib import Path
+
+from gst.errors import InputError
+
+SMALL = 256 * 2**20  # bytes that any machine can spare
+MOST_RATIO = 500  # real data, sparse features included, hold at least one byte in so many of what they unfold to
+_GROUPS = (  # limit and use of a container, versions 2 and 1 of the kernel's interface
+    ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
+    ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
+)
+
+
+def available_memory() -> int | None:
+    """Bytes that this process may still take: of the machine, its container and its own limit; None if unknown."""
+    found = [_free(), _container(), _address_space()]
+    return min((value for value in found if value is not None), default=None)
+
+
+def check_memory(needed: int, what: str, remedy: str) -> None:
+    """One clear line before the work, instead of the kernel's killer in the middle of it."""
+    available = available_memory()
+    if available is not None and needed > max(available, SMALL):
+        raise InputError(f"{what} needs about {_gib(needed)} of memory, {_gib(available)} are free: {remedy}")
+
+
+def check_claim(path: Path, size: int) -> None:
+    """Refuses a file that would unfold to ``size`` bytes when that is absurd for its own size, or does not fit."""
+    if size > SMALL and size > MOST_RATIO * path.stat().st_size:
+        raise InputError(f"{path} is small but would unfold to {_gib(size)}: no real data does, it is not read")
+    check_memory(size, str(path), "a machine with more memory would help, or a smaller graph")
+
+
+def _gib(size: int) -> str:
+    return f"{size / 2**30:.1f} GiB"
+
+
+def _free() -> int | None:
+    for line in _lines("/proc/meminfo"):
+        if line.startswith("MemAvailable:"):
+            return 1024 * int(line.split()[1])
+    return None
+
+
+def _container() -> int | None:
+    for limit, used in _GROUPS:
+        numbers = [line for path in (limit, used) for line in _lines(path)[:1]]
+        if len(numbers) == 2 and all(number.isdigit() for number in numbers):
+            return max(0, int(numbers[0]) - int(numbers[1]))
+    return None
+
+
+def _address_space() -> int | None:
+    try:
+        import resource  # noqa: PLC0415 - not on Windows
+    except ImportError:
+        return None
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    used = _lines("/proc/self/statm")
+    if limit == resource.RLIM_INFINITY or not used:
+        return None
+    return max(0, limit - int(used[0].split()[0]) * os.sysconf("SC_PAGE_SIZE"))
+
+
+def _lines(path: str) -> list[str]:
+    try:
+        return Path(path).read_text().splitlines()
+    except OSError:
+        return []

@@ -1,0 +1,1 @@
+"""Kills, damage, faults, hostile files and fuzzing: short in the tests, at full length by ``make reliability``."""

@@ -1,0 +1,109 @@
+"""Graphs, settings and bytes nobody thought of: only documented errors, and every promise about masks holds."""
+
+from typing import Any
+
+import torch
+from contract import check_graph_of, check_mask
+from hypothesis import HealthCheck, Phase, given
+from hypothesis import settings as profile
+from hypothesis import strategies as st
+from torch_geometric.data import Data
+
+from graphs import graphs
+from gst import artifact
+from gst.errors import InputError
+from gst.graph import EdgeSet
+from gst.settings import Settings, make_settings
+from gst.sparsifiers import METHODS
+
+TOPOLOGY = sorted(name for name, method in METHODS.items() if method.kind == "topology")
+LEARNED = sorted(name for name, method in METHODS.items() if method.kind == "learned")
+FEW = {"hidden": 4, "heads": 1, "layers": 2, "anchor_epochs": 2, "sparse_epochs": 3, "interval": 1, "cache": False}
+OWN = {"ugs": {"round_epochs": 1}, "wd-glt": {"round_epochs": 1}, "mgspar": {"inner_steps": 1, "meta_epochs": 1}}
+
+
+@st.composite
+def labelled(draw: Any) -> Data:
+    """A small graph with labels and a split, mostly one that can be trained on."""
+    data = draw(graphs())
+    nodes = int(data.num_nodes)
+    numbers = st.lists(st.integers(0, 2), min_size=nodes, max_size=nodes)
+    data.y, role = torch.tensor(draw(numbers)), torch.tensor(draw(numbers))
+    data.train_mask, data.val_mask, data.test_mask = role == 0, role == 1, role == 2
+    return data
+
+
+BUDGETS = st.one_of(
+    st.fixed_dictionaries({"sparsity": st.floats(-0.2, 1.2)}), st.fixed_dictionaries({"keep": st.integers(-1, 60)})
+)
+VALUES = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=8))
+CONFIGURATIONS = st.dictionaries(st.one_of(st.sampled_from(sorted(Settings.model_fields)), st.text(max_size=8)), VALUES)
+
+
+def check_topology(data: Data, name: str, budget: dict[str, Any]) -> bool:
+    """Whether the method found a mask, which then is right; an ``InputError`` is the only other way out."""
+    try:
+        edges = EdgeSet.from_data(data)
+        kept, scores = METHODS[name].make(**budget).select(edges)
+    except InputError:
+        return False
+    assert not scores.isnan().any()
+    mask = edges.to_columns(kept, True)
+    check_mask(data, mask, **budget)
+    check_graph_of(data, edges.sparse_graph(data, kept), mask)
+    return True
+
+
+def check_learned(data: Data, name: str, budget: dict[str, Any]) -> bool:
+    try:
+        found = METHODS[name].make(**budget, **FEW, **OWN.get(name, {})).fit(data)
+    except InputError:
+        return False
+    check_mask(data, found.mask_, **budget)
+    check_graph_of(data, found.transform(data), found.mask_)
+    return True
+
+
+def check_settings(values: dict[str, Any]) -> bool:
+    try:
+        make_settings(None, "gcn", values)
+    except InputError as error:
+        assert "\n" not in str(error)
+        return False
+    return True
+
+
+def fuzz(examples: int, kind: str, seed: int | None = None) -> dict[str, int]:
+    """Runs so many examples; counts those that were accepted and those that were refused."""
+    seen = {"accepted": 0, "refused": 0}
+    methods = st.sampled_from(TOPOLOGY if kind == "topology" else LEARNED)
+    data = graphs() if kind == "topology" else labelled()
+    check = check_topology if kind == "topology" else check_learned
+    search = profile(
+        max_examples=examples,
+        deadline=None,
+        database=None,
+        derandomize=seed is None,
+        phases=[Phase.generate, Phase.shrink],
+        suppress_health_check=list(HealthCheck),
+    )
+
+    @search
+    @given(data, methods, BUDGETS)
+    def trial(data: Data, name: str, budget: dict[str, Any]) -> None:
+        seen["accepted" if check(data, name, budget) else "refused"] += 1
+
+    trial()
+    return seen
+
+
+def parse(content: bytes, path: Any) -> None:
+    """Any bytes as any artefact: refused, never a crash."""
+    path.write_bytes(content)
+    for read in (artifact.read_tensors, artifact.read_json):
+        try:
+            read(path)
+        except InputError as error:
+            assert "\n" not in str(error)
+        else:
+            raise AssertionError(f"{read.__name__} took {content!r} for a file of gst")
