@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test test-slow lint bench figures clean
+.PHONY: demo test test-slow lint bench figures reliability fuzz clean
 
 demo: $(STAMP)
 	$(BIN)/gst demo
@@ -23,6 +23,14 @@ lint: $(STAMP)
 bench: $(STAMP)
 	$(BIN)/python benchmarks/epoch.py
 	$(BIN)/python benchmarks/features.py
+
+# kills, damage, hostile files and fuzzing at full length, in under 15 minutes; JSON on stdout
+TRIALS := PYTHONPATH=tests:tests/sparsifiers OMP_NUM_THREADS=1 $(BIN)/python -m reliability
+reliability: $(STAMP)
+	@$(TRIALS)
+
+fuzz: $(STAMP)
+	@$(TRIALS) fuzz --examples 1000000000 --seconds $(or $(SECONDS),300)
 
 figures: $(STAMP)
 	$(BIN)/python examples/curve.py docs/curve.png

@@ -1,5 +1,6 @@
 """Graph Sparse Training: fewer edges, same answers."""
 
+from gst.checkpoint import Checkpoint
 from gst.data import datasets, from_files, load
 from gst.errors import GSTError, InputError
 from gst.graph import EdgeSet
@@ -26,6 +27,7 @@ __all__ = [
     "SCAN",
     "UGS",
     "WDGLT",
+    "Checkpoint",
     "DSpar",
     "EdgeSet",
     "EffectiveResistance",

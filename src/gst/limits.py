@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 from gst.errors import InputError
+from gst.settings import Settings
 
 SMALL = 256 * 2**20  # bytes that any machine can spare
 MOST_RATIO = 500  # real data, sparse features included, hold at least one byte in so many of what they unfold to
@@ -17,6 +18,19 @@ def available_memory() -> int | None:
     """Bytes that this process may still take: of the machine, its container and its own limit; None if unknown."""
     found = [_free(), _container(), _address_space()]
     return min((value for value in found if value is not None), default=None)
+
+
+def training_memory(nodes: int, arcs: int, features: int, classes: int, backbone: str, settings: Settings) -> int:
+    """Bytes that GST takes at its peak, within about a factor of two of what was measured.
+
+    Per arc: indices of graph, adjacency, receptive fields and their transposes, gates and gradients. Per node:
+    features, activations and gradients. Weights: with gradients, Adam's two moments and the copy of the best epoch.
+    """
+    width, deeper = settings.hidden, max(0, settings.layers - 2)
+    weights = features * width + deeper * width**2 + width * classes + features * settings.masker_hidden
+    per_arc = 800 if backbone == "gat" else 600
+    per_node = 4 * (3 * features + 3 * width * (1 + deeper) + settings.masker_hidden)
+    return per_arc * arcs + per_node * nodes + 5 * 4 * weights
 
 
 def check_memory(needed: int, what: str, remedy: str) -> None:

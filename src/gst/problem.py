@@ -7,7 +7,8 @@ from torch_geometric.data import Data
 
 from gst.cache import Cache, Content, NoCache, anchor_settings, fingerprint
 from gst.checkpoint import Checkpoint, NoCheckpoint
-from gst.graph import EdgeSet
+from gst.graph import EdgeSet, check_graph
+from gst.limits import check_memory, training_memory
 from gst.models import build_network, find_device, reset_parameters
 from gst.nn.backbones import BACKBONES
 from gst.nn.features import as_features
@@ -38,8 +39,13 @@ class Problem:
         self.checkpoint = checkpoint or NoCheckpoint()
         self.backbone = resolve_name("backbone", backbone, BACKBONES)
         self.settings = make_settings(data.get("name"), self.backbone, settings)
-        edges = EdgeSet.from_data(data)
+        check_graph(data)
         task = Task.from_data(data)
+        if model is None:  # nobody knows what an own model takes
+            sizes = (int(data.num_nodes), data.edge_index.shape[1], data.x.shape[1], task.num_classes)
+            remedy = "a smaller hidden, fewer layers or a machine with more would help"
+            check_memory(training_memory(*sizes, self.backbone, self.settings), "training on this graph", remedy)
+        edges = EdgeSet.from_data(data)
         self.device = find_device(self.settings.device)
         self.edges, self.task = edges.to(self.device), task.to(self.device)
         self.x = as_features(data.x.to(self.device))

@@ -177,11 +177,11 @@ def command(*words):
 
 
 RUN = ["run", "--dataset", "synthetic:nodes=300", "--sparsity", 0.5, "--hidden", 16, "--no-dense", "--quiet", "--json"]
-LONG = [*RUN, "--anchor-epochs", 20, "--sparse-epochs", 1500, "--no-topology", "--interval", 2000, "--no-cache"]
+LONG = [*RUN, "--anchor-epochs", 20, "--sparse-epochs", 600, "--no-topology", "--interval", 2000, "--no-cache"]
 
 
 def test_the_command_line_is_interrupted_and_resumed(tmp_path):
-    """Real processes: SIGINT, the same command while it runs, SIGTERM, SIGKILL, --resume to the end."""
+    """Real processes: SIGINT, the same command again, SIGTERM, SIGKILL, --resume to the end."""
     out = tmp_path / "run"
     states = out / "checkpoint"
 
@@ -193,11 +193,12 @@ def test_the_command_line_is_interrupted_and_resumed(tmp_path):
         return process
 
     first = begin(*LONG, "--out", out, "--checkpoint-every", 0.1)
-    second = subprocess.run(command(*LONG, "--out", out), capture_output=True, text=True, check=False)
-    assert second.returncode == 2 and f"in use by process {first.pid}" in second.stderr
     first.send_signal(signal.SIGINT)
     _, err = first.communicate()
     assert first.returncode == 130 and f"gst run --resume {out}" in err and "Traceback" not in err
+    with Lock(out):
+        second = subprocess.run(command(*LONG, "--out", out), capture_output=True, text=True, check=False)
+        assert second.returncode == 2 and f"in use by process {os.getpid()}" in second.stderr
     third = begin(*LONG, "--out", out, "--checkpoint-every", 0.1)
     third.send_signal(signal.SIGTERM)
     _, err = third.communicate()

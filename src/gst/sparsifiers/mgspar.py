@@ -11,6 +11,7 @@ from torch.nn import functional
 from gst.cache import Content
 from gst.errors import InputError
 from gst.graph import EdgeSet
+from gst.limits import check_memory
 from gst.models import build_backbone, reset_parameters
 from gst.nn.network import Network, OwnNetwork
 from gst.problem import Problem
@@ -83,6 +84,8 @@ class MGSpar(IterativeSparsifier):
         labels = extra["labels"] if extra else outer_labels(problem, self.outer)
         network, task = problem.network(), problem.task
         network.module.eval()
+        visited = 12 * self.inner_steps * sum(weight.numel() for weight in network.module.parameters())
+        check_memory(visited, f"a training of {self.inner_steps} steps to look back on", "fewer inner_steps would help")
         judged = (labels >= 0).nonzero().flatten()
         names = [name for name, p in network.module.named_parameters() if p.requires_grad]
 

@@ -1,0 +1,64 @@
+import pytest
+
+import gst
+from graphs import random_graph
+from gst import limits
+from gst.errors import InputError
+from gst.limits import available_memory, check_claim, check_memory, training_memory
+from gst.settings import Settings
+
+GIB = 2**30
+
+
+@pytest.mark.parametrize(
+    ("nodes", "degree", "features", "hidden", "backbone", "measured"),  # MiB above the rest of the process
+    [
+        (20_000, 10, 64, 128, "gcn", 157),
+        (20_000, 10, 64, 512, "gcn", 231),
+        (20_000, 50, 64, 128, "gcn", 618),
+        (100_000, 10, 64, 64, "gcn", 677),
+        (20_000, 10, 64, 128, "gat", 219),
+        (20_000, 50, 64, 128, "gat", 815),
+        (20_000, 10, 64, 128, "gin", 161),
+    ],
+)
+def test_estimates_are_within_a_factor_of_two_of_measured_peaks(nodes, degree, features, hidden, backbone, measured):
+    estimate = training_memory(nodes, nodes * degree, features, 5, backbone, Settings(hidden=hidden)) / 2**20
+    assert measured / 2 < estimate < 2 * measured
+
+
+def test_cora_is_small_and_a_billion_nodes_are_not():
+    assert training_memory(2708, 10_556, 1433, 7, "gcn", Settings()) < GIB / 4
+    assert training_memory(10**9, 10**10, 100, 10, "gcn", Settings()) > 1000 * GIB
+
+
+def test_too_much_gets_one_line_that_helps_before_any_work(monkeypatch):
+    monkeypatch.setattr(limits, "available_memory", lambda: GIB)
+    data = random_graph(nodes=40, edges=120)
+    with pytest.raises(InputError, match=r"needs about .* GiB of memory, 1.0 GiB are free: a smaller hidden"):
+        gst.sparsify(data, sparsity=0.5, hidden=10**7, cache=False)
+    check_memory(GIB, "just enough", "nothing")
+    monkeypatch.setattr(limits, "available_memory", lambda: None)
+    check_memory(10**15, "unknown", "nothing")
+
+
+def test_claims_of_files(tmp_path):
+    path = tmp_path / "x"
+    path.write_bytes(bytes(2**20))
+    check_claim(path, 2**28)
+    with pytest.raises(InputError, match="is small but would unfold to"):
+        check_claim(path, GIB)
+
+
+def test_available_memory_minds_every_limit(monkeypatch, tmp_path):
+    free = available_memory()
+    assert free is None or free > 0
+    limit, used = tmp_path / "max", tmp_path / "current"
+    limit.write_text(f"{3 * GIB}\n")
+    used.write_text(f"{2 * GIB}\n")
+    monkeypatch.setattr(limits, "_GROUPS", ((str(limit), str(used)),))
+    monkeypatch.setattr(limits, "_free", lambda: 8 * GIB)
+    monkeypatch.setattr(limits, "_address_space", lambda: None)
+    assert available_memory() == GIB
+    limit.write_text("max\n")
+    assert available_memory() == 8 * GIB
