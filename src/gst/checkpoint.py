@@ -5,10 +5,9 @@ state every few seconds; the same call in a later process finds it and goes on w
 phase are kept, so one that turns out damaged costs a few seconds more, not the run.
 """
 
-import shutil
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
@@ -68,13 +67,13 @@ class Checkpoint(NoCheckpoint):
         self._begun = self._saved = time.perf_counter()
         self._cost = 0.0
         self._newest: dict[str, str] = {}  # the slot of each phase that must not be written next
-        self.resumed = False  # whether there was something to go on with
 
     def begin(self, identity: Mapping[str, Any]) -> None:
         """Says what is about to run; refuses where the folder holds something else that is unfinished."""
         now = {**identity, "gst": __version__, "torch": torch.__version__, "threads": torch.get_num_threads()}
         unfinished = read_run(self.run)
         if unfinished is None:
+            self.clear()  # what a clearing that was killed has left belongs to another run
             artifact.write_json(self.folder / _RUN, {"format": FORMAT, "identity": now, "words": self.words})
             return
         then = unfinished["identity"]
@@ -84,7 +83,6 @@ class Checkpoint(NoCheckpoint):
                     f"{self.run} holds an unfinished run with {_difference(key, then.get(key), now.get(key))}: "
                     f"resume it as it was, choose another folder, or remove {self.folder}"
                 )
-        self.resumed = True
         states = [found for path in self.folder.glob("*.[ab].safetensors") if (found := _read(path)) is not None]
         self.before = max((words["elapsed"] for _, words in states), default=0.0)
 
@@ -141,12 +139,16 @@ class Checkpoint(NoCheckpoint):
         return self.before + time.perf_counter() - self._begun
 
     def clear(self) -> None:
-        """Removes the states, once the result they lead to is safe."""
-        shutil.rmtree(self.folder, ignore_errors=True)
+        """Removes the states, and nothing else, once the result they lead to is safe."""
+        for path in (self.folder / _RUN, *self.folder.glob("*.safetensors")):
+            path.unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Lets other processes work on the folder."""
+        """Lets other processes work on the folder; leaves none that is empty."""
         self._lock.release()
+        for folder in (self.folder, self.run):
+            with suppress(OSError):
+                folder.rmdir()
 
     def __enter__(self) -> Self:
         return self

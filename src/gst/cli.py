@@ -4,22 +4,17 @@ import inspect
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
-import torch
 import typer
-from pydantic import TypeAdapter, ValidationError
 
 from gst import console
 from gst.cache import Cache
-from gst.checkpoint import EVERY, Checkpoint, NoCheckpoint, read_run
+from gst.checkpoint import EVERY, Checkpoint, NoCheckpoint
 from gst.data import datasets as list_datasets
 from gst.data import from_files, load
-from gst.data.files import is_split_file
-from gst.data.loading import is_path
 from gst.data.roots import data_root as find_data_root
 from gst.errors import GSTError, InputError, InterruptedRunError
 from gst.evaluate.inspect import inspect_run
@@ -28,11 +23,12 @@ from gst.export import FORMATS, default_name
 from gst.export import export as write_export
 from gst.nn.backbones import BACKBONES
 from gst.protocol import sparsify
-from gst.resolve import resolve_name
 from gst.result import Result
+from gst.resuming import run_checkpoint, stored_words
 from gst.settings import Settings
 from gst.signals import graceful
 from gst.sparsifiers import METHODS
+from gst.sparsifiers.options import parse_options
 
 app = typer.Typer(
     add_completion=False,
@@ -40,7 +36,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     help="Fewer edges, same answers: graph sparse training and its peers.",
 )
-_ONLY_NOW = ("out", "resume", "checkpoint_every", "quiet", "as_json")  # options that are no part of what is run
+_NO_WORDS = ("context", "settings", "out", "resume", "checkpoint_every", "quiet", "as_json")  # no part of what is run
 Json = Annotated[bool, typer.Option("--json", help="print one JSON object on stdout")]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="folder written by gst run --out")]
 
@@ -95,18 +91,17 @@ def run(
     **settings: Any,
 ) -> None:
     """Make a graph sparse and train a model on it."""
-    words = {
-        name: value for name, value in locals().items() if name not in ("context", "settings", *_ONLY_NOW)
-    } | settings
+    words = {name: value for name, value in locals().items() if name not in _NO_WORDS} | settings
     if resume is not None:
-        out, resumed = resume, _read_resumed(context, resume)
+        options = {name: option.annotation for name, option in inspect.signature(run).parameters.items()}
+        resumed = stored_words(resume, {name: options[name] for name in words}, _given(context))
         if resumed is None:
-            _show(Result.load(resume), out, as_json)
+            _show(Result.load(resume), resume, as_json)
             return
-        words = resumed
+        words, out = resumed, resume
     if out is not None:
         _check_writable(out)
-    with _checkpoint(out, checkpoint_every, words) as checkpoint:
+    with run_checkpoint(out, checkpoint_every, words) as checkpoint:
         result = _run(words, quiet, checkpoint)
         result.metrics["out"] = None if out is None else str(out)
         if isinstance(checkpoint, Checkpoint):
@@ -120,7 +115,7 @@ def _run(words: dict[str, Any], quiet: bool, checkpoint: NoCheckpoint) -> Result
     names = ("dataset", "edges", "features", "labels", "undirected", "split", "data_root")
     data = _load(*(words[name] for name in names))
     chosen = {name: value for name, value in words.items() if name not in (*names, "cache", "option")}
-    chosen |= _own_options(words["method"], words["option"] or [])
+    chosen |= parse_options(words["method"], words["option"] or [])
     if str(chosen["eigenpairs"] or "").isdigit():
         chosen["eigenpairs"] = int(chosen["eigenpairs"])
     cache = Cache(find_data_root(words["data_root"]) / "anchors") if words["cache"] else False
@@ -128,6 +123,12 @@ def _run(words: dict[str, Any], quiet: bool, checkpoint: NoCheckpoint) -> Result
         result = sparsify(data, cache=cache, watch=watch, checkpoint=checkpoint, **chosen)
     result.metrics["inference"] = inference_times(result.model, data, result.graph)  # type: ignore[arg-type]
     return result
+
+
+def _given(context: typer.Context) -> set[str]:
+    """The options that stand on the command line."""
+    sources = {name: context.get_parameter_source(name) for name in context.params}
+    return {name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"}
 
 
 def _show(result: Result, out: Path | None, as_json: bool) -> None:
@@ -272,69 +273,6 @@ def _load(
     if features is None or labels is None:
         raise InputError("--edges needs --features and --labels")
     return from_files(edges, features, labels, split=chosen, undirected=undirected)
-
-
-def _own_options(method: str, given: list[str]) -> dict[str, Any]:
-    """NAME=VALUE pairs as arguments of the method, of the type that it wants."""
-    method = resolve_name("method", method, METHODS)
-    known, found = METHODS[method].options, {}
-    for text in given:
-        name, equals, value = text.partition("=")
-        if not equals:
-            raise InputError(f"--option {text!r}: NAME=VALUE is needed")
-        if not known:
-            raise InputError(f"--option {text!r}: method {method} has none of its own")
-        name = resolve_name(f"option of {method}", name, known)
-        try:
-            found[name] = TypeAdapter(known[name].annotation).validate_python(None if value == "none" else value)
-        except ValidationError as error:
-            raise InputError(f"--option {text!r}: {error.errors()[0]['msg'].lower()}") from None
-    return found
-
-
-@contextmanager
-def _checkpoint(out: Path | None, every: float, words: dict[str, Any]) -> Iterator[NoCheckpoint]:
-    """The state of a run with a folder; when it is interrupted, the line says how to go on."""
-    if out is None:
-        yield NoCheckpoint()
-        return
-    with Checkpoint(out, every, _absolute(words)) as checkpoint:
-        unfinished = read_run(out)
-        if unfinished is not None:  # the last bits of a sum depend on the number of threads
-            torch.set_num_threads(int(unfinished["identity"].get("threads", torch.get_num_threads())))
-            console.err.print(f"gst: resuming the unfinished run in {out}")
-        try:
-            yield checkpoint
-        except InterruptedRunError as error:
-            raise InterruptedRunError(error.code - 128, f"{error}; go on with: gst run --resume {out}") from None
-
-
-def _absolute(words: dict[str, Any]) -> dict[str, Any]:
-    """Fit for JSON, with paths that mean the same wherever the run is resumed."""
-    paths = {name for name, value in words.items() if isinstance(value, Path)}
-    paths |= {"dataset"} if words["dataset"] and is_path(words["dataset"]) else set()
-    paths |= {"split"} if words["split"] and is_split_file(words["split"]) else set()
-    return words | {name: str(Path(words[name]).absolute()) for name in paths}
-
-
-def _read_resumed(context: typer.Context, folder: Path) -> dict[str, Any] | None:
-    """The words of the run to go on with; None if it is finished."""
-    for name in context.params.keys() - {"resume", "checkpoint_every", "quiet", "as_json"}:
-        source = context.get_parameter_source(name)
-        if source is not None and source.name == "COMMANDLINE":
-            raise InputError(f"--resume takes everything from {folder}: leave out --{name.replace('_', '-')}")
-    unfinished = read_run(folder)
-    if unfinished is not None:
-        options = {name: o for name, o in inspect.signature(run).parameters.items() if name in context.params}
-        wanted = {name: o.annotation for name, o in options.items() if name not in _ONLY_NOW}
-        try:
-            words = {name: TypeAdapter(wanted[name]).validate_python(unfinished["words"][name]) for name in wanted}
-        except (KeyError, ValidationError):
-            raise InputError(f"the state in {folder} was not begun by gst run: resume it where it was") from None
-        return words
-    if not (folder / "run.json").is_file():
-        raise InputError(f"{folder} holds no run to resume: begin one with gst run --out {folder}")
-    return None
 
 
 def _check_writable(folder: Path) -> None:

@@ -84,7 +84,9 @@ def _find(
             kept, scores = transform.select(EdgeSet.from_data(data))
             return {"kept": kept, "scores": scores}, {"seconds": clock() - start}
 
-        tensors, meta = problem.checkpoint.store.get("selection", {"method": method}, select)
+        tensors, meta = problem.checkpoint.store.get(
+            "selection", {"method": method, "sparsity": sparsity, "keep": keep, "seed": chosen.seed}, select
+        )
         kept, scored = tensors["kept"], clock()
         scores = problem.edges.to(torch.device("cpu")).to_columns(tensors["scores"], float("inf"))
         if own.get("weights") and bool(kept.any()):

@@ -14,7 +14,7 @@ from torch_geometric.nn.models import GCN
 
 import gst
 from graphs import random_graph
-from gst.checkpoint import Checkpoint
+from gst.checkpoint import Checkpoint, NoCheckpoint
 from gst.errors import InputError, InterruptedRunError
 from gst.lock import Lock
 from gst.signals import graceful
@@ -170,6 +170,36 @@ def test_a_signal_stops_at_the_end_of_the_epoch(tmp_path):
     seen = []
     gst.sparsify(data, sparsity=0.5, watch=seen.append, checkpoint=tmp_path, **FEW)
     assert [progress.epoch for progress in seen] == [5, 6, 7, 8, 9]
+
+
+def test_a_second_signal_leaves_at_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "_exit", sys.exit)
+    with Checkpoint(tmp_path) as checkpoint, graceful(checkpoint):
+        os.kill(os.getpid(), signal.SIGINT)
+        assert checkpoint.stop == signal.SIGINT
+        with pytest.raises(SystemExit) as caught:
+            os.kill(os.getpid(), signal.SIGINT)
+        assert caught.value.code == 130
+
+
+def test_without_a_folder_a_signal_leaves_at_once():
+    with pytest.raises(InterruptedRunError) as caught, graceful(NoCheckpoint()):
+        os.kill(os.getpid(), signal.SIGTERM)
+    assert caught.value.code == 143
+
+
+def test_clearing_removes_states_and_nothing_else(tmp_path):
+    with pytest.raises(CutError), Checkpoint(tmp_path, every=0) as checkpoint:
+        run("scan", watch=cut_after("retrain", 2), checkpoint=checkpoint)
+    (tmp_path / "checkpoint" / "notes.txt").write_text("mine")
+    (tmp_path / "checkpoint" / "run.json").unlink()  # a clearing that was killed
+    assert_same(run("scan", sparsity=0.3, checkpoint=tmp_path), run("scan", sparsity=0.3))
+    with Checkpoint(tmp_path) as checkpoint:
+        checkpoint.clear()
+    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["notes.txt"]
+    with Checkpoint(tmp_path / "new" / "folder"):
+        pass
+    assert not (tmp_path / "new" / "folder").exists()
 
 
 def command(*words):
