@@ -11,7 +11,7 @@ class DatasetInfo:
     nodes: int
     edges: int  # undirected pairs, or arcs of a directed graph; self-loops do not count
     features: int
-    classes: int
+    classes: int  # or labels, where a node has several
     metric: str  # "accuracy" or "rocauc"
     directed: bool
     split: str  # the default split, in words

@@ -5,7 +5,6 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from gst.cache import Content
 from gst.errors import InputError
@@ -82,13 +81,13 @@ class MGSpar(IterativeSparsifier):
         labels = extra["labels"] if extra else outer_labels(problem, self.outer)
         network, task = problem.network(), problem.task
         network.module.eval()
-        judged = (labels >= 0).nonzero().flatten()
+        judged = (labels >= 0).view(len(labels), -1).all(1).nonzero().flatten()
         names = [name for name, p in network.module.named_parameters() if p.requires_grad]
 
         def loss(nodes: Tensor, wanted: Tensor) -> Loss:
             def value(weights: Sequence[Tensor], gate: Tensor) -> Tensor:
                 named = dict(zip(names, weights, strict=True))
-                return functional.cross_entropy(logits_with(network, named, edges, gate, nodes), wanted)
+                return task.cross_entropy(logits_with(network, named, edges, gate, nodes), wanted)
 
             return value
 
@@ -176,7 +175,7 @@ def outer_labels(problem: Problem, outer: str) -> Tensor:
         network = fresh_network(problem)
         trainer = problem.trainer(network)
         train(trainer, problem.edges, problem.settings.anchor_epochs, "anchor", 0.0, problem.watch)
-        labels = trainer.logits(problem.edges).argmax(-1)
+        labels = task.predict(trainer.logits(problem.edges))
     if outer == "val":
         labels[task.val] = task.y[task.val]
     labels[task.train] = task.y[task.train]
