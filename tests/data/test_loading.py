@@ -8,10 +8,15 @@ from gst.errors import InputError
 def test_every_name_is_listed():
     table = datasets()
     assert all(isinstance(info, DatasetInfo) for info in table)
-    names = "digits Cora CiteSeer PubMed Computers Photo CS Physics Tolokers Minesweeper Chameleon Squirrel synthetic"
-    assert [info.name for info in table] == names.split()
+    names = "digits Cora CiteSeer PubMed Computers Photo CS Physics Tolokers Minesweeper Chameleon Squirrel"
+    random = "synthetic synthetic-arxiv synthetic-proteins synthetic-products"
+    assert [info.name for info in table] == f"{names} {random}".split()
     assert {info.name for info in table if info.directed} == {"Chameleon", "Squirrel"}
-    assert {info.name for info in table if info.metric == "rocauc"} == {"Tolokers", "Minesweeper"}
+    assert {info.name for info in table if info.metric == "rocauc"} == {
+        "Tolokers",
+        "Minesweeper",
+        "synthetic-proteins",
+    }
 
 
 @pytest.mark.parametrize("name", ["digits", "synthetic"])

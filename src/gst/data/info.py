@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class DatasetInfo:
-    """One line of ``gst datasets``; sizes are the published ones, of ``synthetic`` those of its defaults."""
+    """One line of ``gst datasets``; sizes are the published ones, of synthetic graphs those of the defaults."""
 
     name: str
     nodes: int

@@ -13,6 +13,7 @@ from gst.data.info import DatasetInfo
 from gst.data.pyg import Source, fetch
 from gst.data.splits import PLANETOID, RANDOM, Sizes
 from gst.data.synthetic import synthetic
+from gst.data.twins import TWINS, Twin, twin
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,14 @@ def _synthetic() -> Entry:
     return Entry(info, lambda _, **options: synthetic(**options), Sizes(train=20, val=500), defaults)
 
 
+def _twin(of: Twin) -> Entry:
+    shares = "/".join(f"{100 * part / of.nodes:.0f}" for part in of.parts)
+    metric = "rocauc" if of.multilabel else "accuracy"
+    size = (of.nodes, of.edges, of.features, of.classes)
+    info = DatasetInfo(of.name, *size, metric, False, f"drawn with the graph: {shares} %", "block model")
+    return Entry(info, lambda _, **options: twin(of, **options), RANDOM, {"scale": 1.0, "seed": 0})
+
+
 ENTRIES: dict[str, Entry] = {
     entry.info.name: entry
     for entry in (
@@ -91,6 +100,7 @@ ENTRIES: dict[str, Entry] = {
         _wikipedia("Chameleon", 2277, 36_101, 50, 2325),
         _wikipedia("Squirrel", 5201, 217_073, 140, 2089),
         _synthetic(),
+        *map(_twin, TWINS),
     )
 }
 
