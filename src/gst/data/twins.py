@@ -1,12 +1,11 @@
 """Stand-ins for OGB's large graphs: same sizes, random content. For speed and memory only, never for accuracy."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import torch
 from torch_geometric.data import Data
 
 from gst.data.arcs import chunks, drop_repeats, symmetric
+from gst.data.published import Published
 from gst.errors import InputError
 
 INSIDE = 0.7  # share of the pairs drawn inside a community
@@ -15,28 +14,7 @@ LEAST = 8  # communities, where they are not at least the classes
 TAIL = 1.5  # degrees fall as k^−(1 + TAIL), a usual power law
 
 
-@dataclass(frozen=True)
-class Twin:
-    """The sizes of a published graph."""
-
-    name: str
-    nodes: int
-    edges: int  # undirected pairs
-    features: int
-    classes: int  # or labels, where a node has several
-    parts: tuple[int, int, int]  # training, validation and test nodes
-    hub: float  # largest degree over the mean one
-    multilabel: bool = False
-
-
-TWINS = (
-    Twin("synthetic-arxiv", 169_343, 1_166_243, 128, 40, (90_941, 29_799, 48_603), hub=950),
-    Twin("synthetic-proteins", 132_534, 39_561_252, 8, 112, (86_619, 21_236, 24_679), hub=13, multilabel=True),
-    Twin("synthetic-products", 2_449_029, 61_859_140, 100, 47, (196_615, 39_323, 2_213_091), hub=350),
-)
-
-
-def twin(of: Twin, *, scale: float = 1.0, seed: int = 0) -> Data:
+def twin(of: Published, *, scale: float = 1.0, seed: int = 0) -> Data:
     """A random graph of ``scale`` times the nodes and edges: heavy-tailed degrees, communities, labels, features.
 
     A degree-corrected block model (Karrer & Newman, 2011) with an exact number of distinct pairs, in O(E) draws. Nodes
@@ -48,15 +26,15 @@ def twin(of: Twin, *, scale: float = 1.0, seed: int = 0) -> Data:
         seed: the same seed gives the same graph.
     """
     if not 0 < scale < float("inf"):
-        raise InputError(f"{of.name}: scale={scale} must be a number above 0")
+        raise InputError(f"synthetic-{of.name}: scale={scale} must be a number above 0")
     if seed < 0:
-        raise InputError(f"{of.name}: seed={seed} must be 0 or more")
-    nodes, edges = round(of.nodes * scale), round(of.edges * scale)
+        raise InputError(f"synthetic-{of.name}: seed={seed} must be 0 or more")
+    nodes, edges = round(of.nodes * scale), round(of.rows * scale)
     if nodes < 3 * of.classes or edges > nodes * (nodes - 1) // 4:
         few = f"at least {3 * of.classes} nodes are needed, and edges at most half of all pairs; raise scale"
-        raise InputError(f"{of.name}: scale={scale} gives {nodes} nodes and {edges} edges: {few}")
+        raise InputError(f"synthetic-{of.name}: scale={scale} gives {nodes} nodes and {edges} edges: {few}")
     if nodes >= 2**31:
-        raise InputError(f"{of.name}: scale={scale} gives {nodes} nodes: below 2³¹ are possible")
+        raise InputError(f"synthetic-{of.name}: scale={scale} gives {nodes} nodes: below 2³¹ are possible")
     rng = np.random.default_rng(seed)
     roomy = nodes**2 / (8 * edges)  # four times the mean degree in a community: there are pairs enough inside
     count = max(LEAST if of.multilabel else of.classes, round(min(nodes**0.5, roomy)))
