@@ -46,7 +46,7 @@ def table(title: str, columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> 
     cells = [[_text(cell) for cell in row] for row in rows]
     for index, name in enumerate(columns):
         numeric = all(_numeric(row[index]) for row in cells)
-        grid.add_column(name, justify="right" if numeric else "left", overflow="fold", no_wrap=index == 0)
+        grid.add_column(name, justify="right" if numeric else "left", overflow="fold", no_wrap=index == 0 or numeric)
     for row in cells:
         grid.add_row(*row)
     out.print(grid)

@@ -8,10 +8,17 @@ from gst.errors import InputError
 def test_every_name_is_listed():
     table = datasets()
     assert all(isinstance(info, DatasetInfo) for info in table)
-    names = "digits Cora CiteSeer PubMed Computers Photo CS Physics Tolokers Minesweeper Chameleon Squirrel synthetic"
-    assert [info.name for info in table] == names.split()
+    names = "digits Cora CiteSeer PubMed Computers Photo CS Physics Tolokers Minesweeper Chameleon Squirrel"
+    large = "ogbn-arxiv ogbn-proteins ogbn-products"
+    random = "synthetic synthetic-arxiv synthetic-proteins synthetic-products"
+    assert [info.name for info in table] == f"{names} {large} {random}".split()
     assert {info.name for info in table if info.directed} == {"Chameleon", "Squirrel"}
-    assert {info.name for info in table if info.metric == "rocauc"} == {"Tolokers", "Minesweeper"}
+    assert {info.name for info in table if info.metric == "rocauc"} == {
+        "Tolokers",
+        "Minesweeper",
+        "ogbn-proteins",
+        "synthetic-proteins",
+    }
 
 
 @pytest.mark.parametrize("name", ["digits", "synthetic"])

@@ -80,6 +80,14 @@ def test_separation_sums_over_predicted_classes():
     torch.testing.assert_close(separation(apart, 100, 0.05, 50), torch.tensor(6.0))
 
 
+def test_separation_of_several_labels_a_node():
+    logits = torch.randn(20, 3, generator=torch.Generator().manual_seed(1))
+    logits[:, 2] = 3.0  # everybody is predicted to have the last label
+    p = logits.sigmoid()
+    expected = sum(sinkhorn(p[logits[:, c] > 0], p[logits[:, c] <= 0], 0.05, 300) for c in (0, 1))
+    torch.testing.assert_close(separation(logits, 100, 0.05, 300, multilabel=True), expected)
+
+
 def test_separation_draws_a_sample_of_large_classes():
     logits = torch.randn(2000, 3, generator=torch.Generator().manual_seed(2)).requires_grad_()
     values = []

@@ -57,7 +57,8 @@ def load_path(path: Path, split: Split = None, *, undirected: bool = False, metr
     if path.suffix.lower() in SUFFIXES:
         data = read_saved(path)
         own = data.get("metric")
-        return _completed(data, split, path.stem, undirected, metric or (own if own in METRICS else "accuracy"))
+        usual = own if own in METRICS else "accuracy" if data.y.dim() == 1 else "rocauc"
+        return _completed(data, split, path.stem, undirected, metric or usual)
     if not path.exists():
         raise InputError(f"no such file or folder: {path}")
     raise InputError(f"{path} is neither a .pt file nor a folder: single files go to gst.data.from_files")

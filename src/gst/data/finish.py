@@ -23,6 +23,8 @@ def finish(data: Data, masks: Masks, *, name: str, metric: str) -> Data:
     check_masks(masks, data.y, name)
     if metric not in METRICS:
         raise InputError(f"{name}: unknown metric {metric!r}: choose from {', '.join(METRICS)}")
+    if data.y.dim() == 2 and metric != "rocauc":
+        raise InputError(f"{name}: nodes have {data.y.shape[1]} labels each: their metric is rocauc, not {metric}")
     if metric == "rocauc" and int(data.y.max()) != 1:
         raise InputError(f"{name}: the metric 'rocauc' needs two classes, the labels have {int(data.y.max()) + 1}")
     data.x = data.x.float()
@@ -41,7 +43,7 @@ def check_masks(masks: Masks, y: Tensor, name: str) -> None:
     for part, mask in zip(("training", "validation", "test"), masks, strict=True):
         if not mask.any():
             raise InputError(f"{name}: the split has no {part} node: label more nodes or give another split")
-        bare = torch.nonzero(mask & (y < 0)).flatten()
+        bare = torch.nonzero(mask & (y < 0).view(len(y), -1).any(1)).flatten()
         if bare.numel():
             raise InputError(f"{name}: node {int(bare[0])} is a {part} node but has no label")
     shared = torch.nonzero((train & val) | (train & test) | (val & test)).flatten()

@@ -8,11 +8,14 @@ from inspect import signature
 from torch_geometric.data import Data, InMemoryDataset
 from torch_geometric.datasets import Amazon, Coauthor, HeterophilousGraphDataset, Planetoid, WikipediaNetwork
 
+from gst.data import ogb
 from gst.data.digits import digits
 from gst.data.info import DatasetInfo
+from gst.data.published import PUBLISHED, Published
 from gst.data.pyg import Source, fetch
 from gst.data.splits import PLANETOID, RANDOM, Sizes
 from gst.data.synthetic import synthetic
+from gst.data.twins import twin
 
 
 @dataclass(frozen=True)
@@ -75,6 +78,21 @@ def _synthetic() -> Entry:
     return Entry(info, lambda _, **options: synthetic(**options), Sizes(train=20, val=500), defaults)
 
 
+def _ogb(of: Published) -> Entry:
+    size, split = (
+        (of.nodes, of.edges, of.features, of.classes),
+        f"official: {of.shares} by {of.split.replace('_', ' ')}",
+    )
+    info = DatasetInfo(f"ogbn-{of.name}", *size, of.metric, False, split, "OGB")
+    return Entry(info, partial(ogb.fetch, of), RANDOM)
+
+
+def _twin(of: Published) -> Entry:
+    size, split = (of.nodes, of.rows, of.features, of.classes), f"drawn with the graph: {of.shares}"
+    info = DatasetInfo(f"synthetic-{of.name}", *size, of.metric, False, split, "block model")
+    return Entry(info, lambda _, **options: twin(of, **options), RANDOM, {"scale": 1.0, "seed": 0})
+
+
 ENTRIES: dict[str, Entry] = {
     entry.info.name: entry
     for entry in (
@@ -90,7 +108,9 @@ ENTRIES: dict[str, Entry] = {
         _heterophilous("Minesweeper", 10_000, 39_402, 7),
         _wikipedia("Chameleon", 2277, 36_101, 50, 2325),
         _wikipedia("Squirrel", 5201, 217_073, 140, 2089),
+        *map(_ogb, PUBLISHED),
         _synthetic(),
+        *map(_twin, PUBLISHED),
     )
 }
 

@@ -76,8 +76,10 @@ def _checked(fields: dict[Any, Any], path: Path) -> Data:
     if x.dim() != 2 or 0 in x.shape or x.is_complex():
         raise InputError(f"{path}: x has shape {tuple(x.shape)}: it should be numbers, [nodes, features]")
     nodes = x.shape[0]
-    if y.shape != (nodes,) or not _whole(y) or int(y.min()) < -1 or int(y.max()) >= nodes:
+    if y.shape[:1] != (nodes,) or y.dim() > 2 or not _whole(y) or int(y.min()) < -1 or int(y.max()) >= nodes:
         raise InputError(f"{path}: y should be labels 0, 1, … (−1 unlabelled), one for each of the {nodes} nodes of x")
+    if y.dim() == 2 and int(y.max()) > 1:
+        raise InputError(f"{path}: y has {y.shape[1]} labels a node: they should be 0 or 1 (−1 unlabelled)")
     if edge_index.dim() != 2 or edge_index.shape[0] != 2 or edge_index.dtype not in WHOLE:
         raise InputError(f"{path}: edge_index has shape {tuple(edge_index.shape)}: it should be whole numbers, [2, E]")
     outside = ((edge_index < 0) | (edge_index >= nodes)).any(dim=0)

@@ -138,7 +138,7 @@ def choose(name: str, y: Tensor, split: int | str | None, sizes: Sizes, shipped:
 
     Args:
         name: spelled as in the registry; also used in error messages.
-        y: labels, −1 where unknown.
+        y: classes [N], or labels [N, C]; −1 where unknown.
         split: None (shipped split 0, else a random one of ``sizes``), a number (of the shipped split where there are
             several, else a seed), ``"public"``, ``"paper"`` or ``"random"``, the last two with an optional ``":SEED"``.
         sizes: of a random split chosen by number.
@@ -149,12 +149,19 @@ def choose(name: str, y: Tensor, split: int | str | None, sizes: Sizes, shipped:
     if kind == "paper":
         return paper_split(y, _paper_train(name), seed)
     if kind == "random":
-        return random_split(y, RANDOM, seed)
+        return random_split(_classes(name, y), RANDOM, seed)
     if kind == "public" or (kind == "default" and shipped is not None):
         return _shipped(name, shipped, 0)
     if kind == "number" and _several(shipped):
         return _shipped(name, shipped, seed)
-    return random_split(y, sizes, seed)
+    return random_split(_classes(name, y), sizes, seed)
+
+
+def _classes(name: str, y: Tensor) -> Tensor:
+    """Labels that a random split can be drawn from: it takes so many nodes of every class."""
+    if y.dim() == 2:
+        raise InputError(f"{name}: a random split goes by class, but nodes have {y.shape[1]} labels each: give masks")
+    return y
 
 
 def _several(shipped: Masks | None) -> bool:

@@ -24,3 +24,14 @@ def roc_auc(scores: Tensor, y: Tensor) -> float:
     rank = last - (counts - 1) / 2  # mean rank of tied scores, from 1
     total = float(rank[inverse][y == 1].sum())
     return (total - positive * (positive + 1) / 2) / (positive * negative)
+
+
+def mean_roc_auc(scores: Tensor, y: Tensor) -> float:
+    """ROC-AUC of every column of labels, averaged as OGB does: columns with one class only do not count.
+
+    >>> mean_roc_auc(torch.tensor([[0.1, 0.0], [0.8, 1.0]]), torch.tensor([[0, 1], [1, 1]]))
+    1.0
+    """
+    both = (y == 0).any(0) & (y == 1).any(0)
+    found = [roc_auc(scores[:, column], y[:, column]) for column in both.nonzero().flatten().tolist()]
+    return sum(found) / len(found) if found else 0.5

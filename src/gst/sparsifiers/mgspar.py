@@ -6,7 +6,6 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from gst.cache import Content
 from gst.errors import InputError
@@ -86,13 +85,13 @@ class MGSpar(IterativeSparsifier):
         network.module.eval()
         visited = 12 * self.inner_steps * sum(weight.numel() for weight in network.module.parameters())
         check_memory(visited, f"a training of {self.inner_steps} steps to look back on", "fewer inner_steps would help")
-        judged = (labels >= 0).nonzero().flatten()
+        judged = (labels >= 0).view(len(labels), -1).all(1).nonzero().flatten()
         names = [name for name, p in network.module.named_parameters() if p.requires_grad]
 
         def loss(nodes: Tensor, wanted: Tensor) -> Loss:
             def value(weights: Sequence[Tensor], gate: Tensor) -> Tensor:
                 named = dict(zip(names, weights, strict=True))
-                return functional.cross_entropy(logits_with(network, named, edges, gate, nodes), wanted)
+                return task.cross_entropy(logits_with(network, named, edges, gate, nodes), wanted)
 
             return value
 
@@ -189,7 +188,7 @@ def outer_labels(problem: Problem, outer: str) -> Tensor:
         trainer = problem.trainer(network)
         epochs = problem.settings.anchor_epochs
         train(trainer, problem.edges, epochs, "anchor", 0.0, problem.watch, problem.checkpoint)
-        labels = trainer.logits(problem.edges).argmax(-1)
+        labels = task.predict(trainer.logits(problem.edges))
     if outer == "val":
         labels[task.val] = task.y[task.val]
     labels[task.train] = task.y[task.train]

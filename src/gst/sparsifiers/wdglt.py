@@ -79,7 +79,7 @@ class WDGLT(UGS):
 
     def loss(self, masked: Masked, mask: Tensor) -> Tensor:
         task, logits = masked.problem.task, masked.logits(mask)
-        apart = separation(logits, self.sample, self.epsilon, self.iterations)
+        apart = separation(logits, self.sample, self.epsilon, self.iterations, multilabel=task.multilabel)
         return task.loss(logits[task.train]) - self.wasserstein_weight * apart
 
     def epoch(self, masked: Masked) -> None:
@@ -99,15 +99,17 @@ class WDGLT(UGS):
         masked.weight_optimizer.step()
 
 
-def separation(logits: Tensor, sample: int, epsilon: float, iterations: int) -> Tensor:
+def separation(logits: Tensor, sample: int, epsilon: float, iterations: int, *, multilabel: bool = False) -> Tensor:
     """Σ_c W between the softmax outputs of the nodes predicted c and those of all others; seeded by the caller.
 
-    A class that no node or every node is predicted to be in has nothing to be apart from.
+    A class that no node or every node is predicted to be in has nothing to be apart from. Where a node has several
+    labels, outputs are sigmoids and each label has its own two sides.
     """
-    outputs, predicted = logits.softmax(-1), logits.argmax(-1)
+    outputs, predicted = logits.sigmoid() if multilabel else logits.softmax(-1), logits.argmax(-1)
     total = logits.new_zeros(())
     for c in range(logits.shape[1]):
-        sides = [(predicted == c).nonzero().flatten(), (predicted != c).nonzero().flatten()]
+        inside = logits[:, c] > 0 if multilabel else predicted == c
+        sides = [inside.nonzero().flatten(), (~inside).nonzero().flatten()]
         if min(side.numel() for side in sides) > 0:
             x, y = (outputs[side[torch.randperm(side.numel())[:sample].to(side.device)]] for side in sides)
             total = total + sinkhorn(x, y, epsilon, iterations)

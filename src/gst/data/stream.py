@@ -1,0 +1,51 @@
+"""Gzipped CSV files of numbers, read a block at a time: memory does not grow with the file."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pacsv
+
+from gst.data.reading import reading
+from gst.errors import InputError
+
+BLOCK = 2**24  # bytes of text parsed at once
+
+
+def read_blocks(path: Path, shape: tuple[int, int], dtype: type[np.generic]) -> Iterator[tuple[slice, np.ndarray]]:
+    """Which rows, and their values, one block after another; an error unless the file has exactly this shape.
+
+    A file without header, all of it numbers of this type: OGB's way to write every array.
+    """
+    rows, columns = shape
+    names = [f"f{column}" for column in range(columns)]
+    kinds = {name: pa.from_numpy_dtype(dtype) for name in names}
+    done = 0
+    with reading(path, f"gzipped CSV of {rows} rows"), pa.input_stream(str(path), compression="gzip") as stream:
+        options = pacsv.ReadOptions(autogenerate_column_names=True, block_size=BLOCK, use_threads=False)
+        with pacsv.open_csv(stream, options, convert_options=pacsv.ConvertOptions(column_types=kinds)) as batches:
+            for batch in batches:
+                if batch.num_columns != columns:
+                    raise InputError(f"{path} has {batch.num_columns} columns: the published file has {columns}")
+                values = _matrix(batch, path, done)
+                if done + len(values) > rows:
+                    raise InputError(f"{path} has more than {rows} rows: the published file has {rows}")
+                yield slice(done, done + len(values)), values
+                done += len(values)
+    if done != rows:
+        raise InputError(f"{path} has {done} rows: the published file has {rows}")
+
+
+def read_into(path: Path, out: np.ndarray) -> None:
+    """Fills an array, perhaps one mapped from disk, with a file of its shape and type."""
+    for rows, values in read_blocks(path, (out.shape[0], out.shape[1]), out.dtype.type):
+        out[rows] = values
+
+
+def _matrix(batch: pa.RecordBatch, path: Path, before: int) -> np.ndarray:
+    for column in batch.columns:
+        if column.null_count:
+            row = before + int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
+            raise InputError(f"{path}: row {row + 1} lacks a value")
+    return np.stack([column.to_numpy() for column in batch.columns], axis=1)
