@@ -30,12 +30,16 @@ def labelled(draw: Any) -> Data:
     nodes = int(data.num_nodes)
     numbers = st.lists(st.integers(0, 2), min_size=nodes, max_size=nodes)
     data.y, role = torch.tensor(draw(numbers)), torch.tensor(draw(numbers))
+    if nodes >= 4 and draw(st.integers(0, 3)):  # two classes to train on, and no part without a node
+        data.y[:2], role[:4] = torch.tensor([0, 1]), torch.tensor([0, 0, 1, 2])
     data.train_mask, data.val_mask, data.test_mask = role == 0, role == 1, role == 2
     return data
 
 
 BUDGETS = st.one_of(
-    st.fixed_dictionaries({"sparsity": st.floats(-0.2, 1.2)}), st.fixed_dictionaries({"keep": st.integers(-1, 60)})
+    st.fixed_dictionaries({"sparsity": st.floats(0, 0.99)}),
+    st.fixed_dictionaries({"sparsity": st.floats(-0.2, 1.2)}),
+    st.fixed_dictionaries({"keep": st.integers(-1, 60)}),
 )
 VALUES = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=8))
 CONFIGURATIONS = st.dictionaries(st.one_of(st.sampled_from(sorted(Settings.model_fields)), st.text(max_size=8)), VALUES)

@@ -2,6 +2,7 @@
 
 import gzip
 import math
+import os
 import re
 import warnings
 import zipfile
@@ -157,7 +158,10 @@ def _check_archive(path: Path) -> None:
 
 
 def _check_unpacked(path: Path) -> None:
-    """Unpacks without keeping anything: the size that gzip notes is only known up to 4 GiB and may be a lie."""
+    """First the size that gzip notes at the end; as that may be a lie, also unpacks without keeping anything."""
+    with path.open("rb") as raw:
+        raw.seek(-min(4, path.stat().st_size), os.SEEK_END)
+        check_claim(path, int.from_bytes(raw.read(4), "little"))
     size = 0
     with gzip.open(path) as file:
         while chunk := file.read(2**24):
