@@ -94,7 +94,10 @@ class UGS(IterativeSparsifier):
         network = fresh_network(problem)
         kept_weights = {}
         if self.weight_prune_ratio:
-            kept_weights = unflatten("weights", extra) or all_weights(network.module)
+            found = unflatten(
+                "weights", extra
+            )  # in any order where it was read from a file, but order decides the noise
+            kept_weights = {name: found.get(name, kept) for name, kept in all_weights(network.module).items()}
         masked, best = Masked(problem, network, edges, kept_weights), Best()
         sparsity = 1 - edges.num_edges / problem.edges.num_edges
         for epoch in problem.checkpoint.loop("prune", self.round_epochs, Round(masked, best), edges):
