@@ -17,7 +17,9 @@ from graphs import random_graph
 from gst.checkpoint import Checkpoint, NoCheckpoint
 from gst.errors import InputError, InterruptedRunError
 from gst.lock import Lock
+from gst.problem import Problem
 from gst.signals import graceful
+from gst.training import seeded
 
 FEW = {"hidden": 8, "anchor_epochs": 5, "sparse_epochs": 9, "interval": 3, "cache": False}
 BOUNDARIES = [("anchor", 1), ("anchor", 5), *(("sparse", epoch) for epoch in (1, 2, 3, 4, 5, 8, 9)), ("retrain", 7)]
@@ -120,6 +122,21 @@ def test_tickets_and_own_models(tmp_path):
     assert seen[0].epoch == 3 and seen[0].phase == "prune"
     with pytest.raises(InputError, match="unfinished run with model"):
         fit(seed=1, checkpoint=tmp_path)
+
+
+def test_the_order_in_which_a_file_gives_tensors_does_not_matter():
+    """safetensors gives them in an order of its own, another one each time."""
+    data = random_graph(nodes=40, edges=90)
+    method = gst.UGS(round_epochs=3, weight_prune_ratio=0.2, sparsity=0.2)
+    problem = Problem(data, **FEW)
+    with seeded(0):
+        first, _ = method.stage(problem, problem.edges, 0, {})
+    extra = {name: tensor for name, tensor in first.items() if name != "scores"}
+    assert len(extra) == 2
+    for given in (extra, dict(reversed(extra.items()))):
+        with seeded(1):
+            found, _ = method.stage(problem, problem.edges, 1, given)
+        assert torch.equal(found["scores"], first.setdefault("second", found["scores"]))
 
 
 def test_seconds_add_up_over_processes(tmp_path):

@@ -90,8 +90,9 @@ class UGS(IterativeSparsifier):
         network = fresh_network(problem)
         kept_weights = {}
         if self.weight_prune_ratio:
+            # files give them in any order, but their order decides who gets which noise
             everything, left = all_weights(network.module), unflatten("weights", extra)
-            kept_weights = {name: left.get(name, whole) for name, whole in everything.items()}  # in one order, always
+            kept_weights = {name: left.get(name, whole) for name, whole in everything.items()}
         masked, best = Masked(problem, network, edges, kept_weights), Best()
         sparsity = 1 - edges.num_edges / problem.edges.num_edges
         for epoch in problem.checkpoint.loop("prune", self.round_epochs, Round(masked, best), edges):
