@@ -32,11 +32,13 @@ def try_damage(place: Path) -> dict[str, Any]:
     finished = place / "gst-reference"
     for path in sorted(finished.iterdir()):
         seen[path.name] = dict(damage.read_damaged(path, lambda: kills.gst.Result.load(finished)))
-    child = kills.start("gst", place / "damaged")
-    while not list((place / "damaged" / "checkpoint").glob("sparse.b.*")):
-        time.sleep(0.01)
-    os.kill(child, 9)
-    os.waitpid(child, 0)
+    killed = False
+    while not killed:  # in the sparse phase, with a second state of it on the disk; the next try if it was too fast
+        child = kills.start("gst", place / "damaged", every=0)
+        while not killed and os.waitpid(child, os.WNOHANG)[0] == 0:
+            if killed := bool(list((place / "damaged" / "checkpoint").glob("sparse.b.*"))):
+                os.kill(child, 9)
+                os.waitpid(child, 0)
     for path in sorted((place / "damaged" / "checkpoint").glob("*.safetensors")):
         kind = path.name.split("-")[0]
         seen[kind] = dict(damage.read_damaged(path, lambda path=path: kills.artifact.read_tensors(path)))  # type: ignore[misc]

@@ -29,7 +29,7 @@ JOBS = {
 }
 
 
-def start(job: str, folder: Path) -> int:
+def start(job: str, folder: Path, every: float = 0.05) -> int:
     """Forks a child that runs ``gst run … --out folder``."""
     child = os.fork()
     if child:
@@ -39,7 +39,7 @@ def start(job: str, folder: Path) -> int:
         sink = os.open(folder.with_suffix(".log"), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         os.dup2(sink, 1)
         os.dup2(sink, 2)
-        sys.argv = ["gst", *JOBS[job].split(), "--checkpoint-every", "0.05", "--out", str(folder)]
+        sys.argv = ["gst", *JOBS[job].split(), "--checkpoint-every", str(every), "--out", str(folder)]
         cli.main()
     except SystemExit as stopped:
         os._exit(int(stopped.code or 0))
