@@ -8,6 +8,8 @@ from numba import njit
 
 from gst.greedy.kernels import Layers, Lists, State, Trial, apply, change, move
 
+FEW = 32
+
 Model = tuple[Layers, State, Trial]
 
 
@@ -56,7 +58,9 @@ def walk(
     """Adds (sign 1) or removes (−1) ``count`` of the open edges, always the one of least δ; which, and their δ.
 
     An edge is taken only if its δ, computed at that moment, is not above what the others were last worth. Those are
-    computed again when the answers of one of their ends moved by ``tolerance`` since; at 0, all after every step.
+    computed again when the answer of one of their ends moved by ``tolerance`` since; of an end with many edges, by as
+    many times more as it has more than ``FEW``, so that the work a step makes does not grow with the degree. At
+    tolerance 0 all are computed again after every step.
     """
     value = np.full(open_.size, np.inf)
     heap = [(np.inf, -1)]  # types the list; nothing is ever worse
@@ -66,6 +70,7 @@ def walk(
             heap.append((value[edge], edge))
     heapq.heapify(heap)
 
+    limit = tolerance * np.maximum(1.0, np.diff(incidence.start) / FEW)
     order, paid = np.empty(count, np.int64), np.empty(count)
     drift, seen = np.zeros(lists.kept.size), np.full(open_.size, -1)
     step = 0
@@ -80,7 +85,7 @@ def walk(
         open_[edge] = False
         order[step], paid[step] = edge, value[edge]
         _commit(edge, sign, lists, models, drift)
-        for node in _moved(tolerance, drift, models):
+        for node in _moved(limit, drift, models):
             drift[node] = 0.0
             for at in range(incidence.start[node], incidence.start[node + 1]):
                 other = incidence.edge[at]
@@ -95,13 +100,13 @@ def walk(
 
 
 @njit(cache=True)
-def _moved(tolerance: float, drift: np.ndarray, models: tuple[Model, ...]) -> np.ndarray:
+def _moved(limit: np.ndarray, drift: np.ndarray, models: tuple[Model, ...]) -> np.ndarray:
     """The nodes that drifted too far; all of them where nothing is tolerated."""
-    if tolerance == 0:
+    if not limit.any():
         return np.arange(drift.size)
     found = np.empty(0, np.int64)
     for _, _, trial in models:
         last = trial.size.size - 1
         nodes = trial.nodes[last, : trial.size[last]]
-        found = np.append(found, nodes[drift[nodes] > tolerance])
+        found = np.append(found, nodes[drift[nodes] > limit[nodes]])
     return found
