@@ -1,0 +1,1 @@
+"""Greedy search for the edges that a trained network needs."""

@@ -1,0 +1,72 @@
+import pytest
+import torch
+from brute import TEMPERATURE, trials
+from torch_geometric.nn import GCN, GraphSAGE
+
+from graphs import random_graph
+from gst.graph import EdgeSet
+from gst.greedy.engine import deploy, find_temperature
+from gst.greedy.trials import Trials, hops
+from gst.nn.backbones import BACKBONES
+from gst.nn.network import NativeNetwork, OwnNetwork
+from gst.select import top_k
+
+
+def network_of(name, data):
+    torch.manual_seed(1)
+    if name in BACKBONES:
+        extra = {"heads": 2} if name == "gat" else {}
+        return NativeNetwork(BACKBONES[name](5, 6, 3, **extra).eval(), data.x)
+    return OwnNetwork({"own-gcn": GCN, "own-sage": GraphSAGE}[name](5, 6, 2, 3).eval(), data)
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("name", ["gcn", "gat", "own-gcn", "own-sage"])
+def test_trials_one_by_one_take_the_best_edge(name, directed):
+    data = random_graph(nodes=12, edges=16, directed=directed)
+    edges, network = EdgeSet.from_data(data), network_of(name, data)
+    with torch.no_grad():
+        wanted = network.logits(edges)
+    order, paid = Trials(network, edges, wanted, TEMPERATURE).add(8, rounds=8, breadth=edges.num_edges)
+    keep = torch.zeros(edges.num_edges, dtype=torch.bool)
+    for e, delta in zip(order.tolist(), paid.tolist(), strict=True):
+        brute = trials(network, edges, keep, wanted, 1)
+        assert delta == pytest.approx(float(brute[e]), abs=1e-3)
+        assert float(brute[e]) <= float(brute.min()) + 1e-3
+        keep[e] = True
+
+
+@pytest.mark.parametrize("name", ["gcn", "gin", "gat", "own-sage"])
+def test_deploy_keeps_the_budget_and_leaves_the_network_alone(name):
+    data = random_graph(nodes=30, edges=80)
+    edges, network = EdgeSet.from_data(data), network_of(name, data)
+    network.module.train()
+    before = {key: value.clone() for key, value in network.module.state_dict().items()}
+    with torch.no_grad():
+        logits = network.logits(edges)
+    keep, scores = deploy(network, edges, logits, 20)
+    assert int(keep.sum()) == 20
+    assert torch.equal(keep, top_k(scores, 20))
+    again, _ = deploy(network, edges, logits, 20)
+    assert torch.equal(keep, again)
+    assert network.module.training
+    assert all(torch.equal(value, before[key]) for key, value in network.module.state_dict().items())
+
+
+def test_smaller_budgets_are_a_prefix():
+    data = random_graph(nodes=30, edges=80)
+    edges, network = EdgeSet.from_data(data), network_of("gcn", data)
+    logits = network.logits(edges).detach()
+    _, scores = deploy(network, edges, logits, 30)
+    for k in (1, 7, 29):
+        assert torch.equal(top_k(scores, k), deploy(network, edges, logits, k)[0])
+
+
+def test_temperature_scales_with_the_logits():
+    logits = torch.randn(50, 4)
+    assert find_temperature(7 * logits) == pytest.approx(7 * find_temperature(logits))
+
+
+def test_hops_counts_messages():
+    data = random_graph()
+    assert hops(network_of("own-gcn", data), EdgeSet.from_data(data)) == 2
