@@ -5,6 +5,7 @@ import pytest
 import torch
 from torch_geometric import EdgeIndex
 from torch_geometric.data import Data, HeteroData
+from torch_geometric.data.graph_store import EdgeLayout
 
 from gst.data.saved import read_saved
 from gst.errors import InputError
@@ -49,6 +50,29 @@ def test_edge_index_class_becomes_a_plain_tensor(tmp_path):
     index = EdgeIndex([[0, 1], [1, 2]], sparse_size=(6, 6))
     back = read_saved(save(tmp_path, graph(edge_index=index, edge_attr=None)))
     assert type(back.edge_index) is torch.Tensor and back.edge_index.tolist() == [[0, 1], [1, 2]]
+
+
+class OldLayout:
+    """Pickled as Python 3.11.0 to 3.11.3 pickle the members of an enumeration."""
+
+    def __reduce__(self):
+        return getattr, (EdgeLayout, "COO")
+
+
+class Reaching:
+    """The same words, after something that is no member."""
+
+    def __reduce__(self):
+        return getattr, (EdgeLayout, "__init__")
+
+
+def test_members_of_enumerations_as_some_pythons_pickle_them(tmp_path):
+    data = graph()
+    data.layout = OldLayout()
+    assert read_saved(save(tmp_path, data)).num_edges == 3
+    data.layout = Reaching()
+    with pytest.raises(InputError, match="not a member of an enumeration"):
+        read_saved(save(tmp_path, data))
 
 
 class Hostile:

@@ -2,6 +2,7 @@
 
 import warnings
 import zipfile
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ def read_saved(path: Path) -> Data:
     right = "a torch_geometric Data or a dict of tensors, saved with torch.save"
     try:
         _check_archive(path)
-        with safe_globals(CLASSES), warnings.catch_warnings():
+        with safe_globals([*CLASSES, *GETATTR]), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of pickle protocols that the safe reader may refuse
             saved = torch.load(path, map_location="cpu", weights_only=True)
         fields = saved.to_dict() if isinstance(saved, Data) else saved
@@ -44,6 +45,16 @@ def read_saved(path: Path) -> Data:
     if not isinstance(fields, dict):
         raise InputError(f"{path} holds a {type(saved).__name__}: it should hold {right}")
     return _checked(fields, path)
+
+
+def _enum_member(kind: Any, name: str) -> Enum:
+    """What stands in for ``getattr``, by which Python 3.11.0 to 3.11.3 pickle the members of an enumeration."""
+    if not (isinstance(kind, type) and issubclass(kind, Enum) and name in kind.__members__):
+        raise TypeError(f"{name!r} of {kind!r} is not a member of an enumeration")
+    return kind[name]
+
+
+GETATTR = [(_enum_member, f"{module}.getattr") for module in ("__builtin__", "builtins")]
 
 
 def _check_archive(path: Path) -> None:
