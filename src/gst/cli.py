@@ -1,10 +1,8 @@
 """The command line: parse, call, print."""
 
 import inspect
-import json
 import os
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -13,8 +11,9 @@ import typer
 from gst import console
 from gst.cache import Cache
 from gst.checkpoint import EVERY, Checkpoint, NoCheckpoint
+from gst.commands.words import Json, RunFolder, load_data, print_json, with_settings
 from gst.data import datasets as list_datasets
-from gst.data import from_files, load
+from gst.data import load
 from gst.data.roots import data_root as find_data_root
 from gst.errors import GSTError, InputError, InterruptedRunError
 from gst.evaluate.inspect import inspect_run
@@ -25,7 +24,6 @@ from gst.nn.backbones import BACKBONES
 from gst.protocol import sparsify
 from gst.result import Result
 from gst.resuming import run_checkpoint, stored_words
-from gst.settings import Settings
 from gst.signals import graceful
 from gst.sparsifiers import METHODS
 from gst.sparsifiers.options import parse_options
@@ -37,27 +35,6 @@ app = typer.Typer(
     help="Fewer edges, same answers: graph sparse training and its peers.",
 )
 _NO_WORDS = ("context", "settings", "out", "resume", "checkpoint_every", "quiet", "as_json")  # no part of what is run
-Json = Annotated[bool, typer.Option("--json", help="print one JSON object on stdout")]
-RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="folder written by gst run --out")]
-
-
-def with_settings(command: Callable[..., None]) -> Callable[..., None]:
-    """Adds an option for every field of Settings, so that the two cannot part."""
-    signature = inspect.signature(command)
-    own = [p for p in signature.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
-    extra = []
-    for name, field in Settings.model_fields.items():
-        if name in signature.parameters:
-            continue
-        flag = f"--{name.replace('_', '-')}"
-        kind: Any = field.annotation if field.annotation in (int, float, bool, str) else str
-        flags = [f"{flag}/--no-{flag[2:]}"] if kind is bool else [flag]
-        option = typer.Option(*flags, help=f"{field.description} [{field.default}]", rich_help_panel="Settings")
-        annotation = Annotated[kind | None, option]
-        extra.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation))
-    command.__signature__ = signature.replace(parameters=own + extra)  # type: ignore[attr-defined]
-    command.__annotations__ |= {p.name: p.annotation for p in extra}
-    return command
 
 
 @app.command()
@@ -113,7 +90,7 @@ def run(
 def _run(words: dict[str, Any], quiet: bool, checkpoint: NoCheckpoint) -> Result:
     """The run that the words of a command line describe."""
     names = ("dataset", "edges", "features", "labels", "undirected", "split", "data_root")
-    data = _load(*(words[name] for name in names))
+    data = load_data(*(words[name] for name in names))
     chosen = {name: value for name, value in words.items() if name not in (*names, "cache", "option")}
     chosen |= parse_options(words["method"], words["option"] or [])
     if str(chosen["eigenpairs"] or "").isdigit():
@@ -133,7 +110,7 @@ def _given(context: typer.Context) -> set[str]:
 
 def _show(result: Result, out: Path | None, as_json: bool) -> None:
     if as_json:
-        _print_json({**result.metrics, "settings": result.settings.model_dump()})
+        print_json({**result.metrics, "settings": result.settings.model_dump()})
     else:
         console.result(result.metrics)
         if out is not None:
@@ -157,7 +134,7 @@ def demo(
     found = results["gst"]
     found.metrics["inference"] = inference_times(found.model, data, found.graph)  # type: ignore[arg-type]
     if as_json:
-        _print_json({name: result.metrics for name, result in results.items()})
+        print_json({name: result.metrics for name, result in results.items()})
         return
     console.result(found.metrics)
     baseline = results["random"].metrics
@@ -169,7 +146,7 @@ def datasets(as_json: Json = False) -> None:
     """List the data sets that have a name."""
     rows = [vars(info) for info in list_datasets()]
     if as_json:
-        _print_json({"datasets": rows})
+        print_json({"datasets": rows})
     else:
         shown = [name for name in rows[0] if name != "split"]  # words too long for a terminal; --json has them
         console.table("data sets", shown, [[row[name] for name in shown] for row in rows])
@@ -182,7 +159,7 @@ def methods(as_json: Json = False) -> None:
     rows = [{"name": name, **{c: getattr(m, c) for c in columns}} for name, m in METHODS.items()]
     if as_json:
         options = {name: {o.name: o.default for o in m.options.values()} for name, m in METHODS.items()}
-        _print_json({"methods": [{**row, "options": options[row["name"]]} for row in rows]})
+        print_json({"methods": [{**row, "options": options[row["name"]]} for row in rows]})
     else:
         cells = []
         for row in rows:
@@ -198,7 +175,7 @@ def inspect_command(run: RunFolder, as_json: Json = False) -> None:
     result = Result.load(run)
     facts = inspect_run(result)
     if as_json:
-        _print_json({**result.metrics, "structure": facts, "settings": result.settings.model_dump()})
+        print_json({**result.metrics, "structure": facts, "settings": result.settings.model_dump()})
         return
     console.result(result.metrics)
     console.out.print()
@@ -217,7 +194,7 @@ def export(
     graph = Result.load(run).graph
     write_export(graph, to, target)
     if as_json:
-        _print_json({"out": str(target), "to": to, "columns": graph.num_edges})
+        print_json({"out": str(target), "to": to, "columns": graph.num_edges})
     else:
         console.out.print(f"wrote {target}")
 
@@ -248,31 +225,6 @@ def main() -> None:
 def _fail(message: str, code: int) -> NoReturn:
     print(f"gst: {' '.join(message.split())}", file=sys.stderr)
     sys.exit(code)
-
-
-def _print_json(content: dict[str, Any]) -> None:
-    print(json.dumps(content, ensure_ascii=False))
-
-
-def _load(
-    dataset: str | None,
-    edges: Path | None,
-    features: Path | None,
-    labels: Path | None,
-    undirected: bool,
-    split: str | None,
-    root: Path | None,
-) -> Any:
-    chosen: Any = int(split) if split is not None and split.isdigit() else split
-    if edges is None:
-        if dataset is None:
-            raise InputError("no data: give --dataset NAME, or --edges, --features and --labels of your own")
-        return load(dataset, split=chosen, root=root)
-    if dataset is not None:
-        raise InputError("give either --dataset or --edges, not both")
-    if features is None or labels is None:
-        raise InputError("--edges needs --features and --labels")
-    return from_files(edges, features, labels, split=chosen, undirected=undirected)
 
 
 def _check_writable(folder: Path) -> None:

@@ -1,0 +1,1 @@
+"""Commands with a room of their own; each is registered in :mod:`gst.cli`."""
