@@ -1,5 +1,6 @@
 """Where cells run: processes of this machine, or Ray. Both survive the death of a worker."""
 
+import logging
 import multiprocessing
 import os
 import queue
@@ -118,7 +119,7 @@ def on_ray(groups: list[list[Cell]], workers: int, root: Path | None) -> Iterato
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         address = os.environ.get("RAY_ADDRESS")
         mine: dict[str, Any] = {} if address else {"num_cpus": workers, "include_dashboard": False}
-        ray.init(address=address, log_to_driver=False, logging_level="ERROR", **mine)
+        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, **mine)
     task: Any = ray.remote(num_cpus=1, max_retries=ATTEMPTS - 1)(run_cell)
     waiting = list(groups)
     running: dict[Any, list[Cell]] = {}

@@ -43,8 +43,10 @@ class View:
         return str(timedelta(seconds=round((time.monotonic() - self.begun) / self.done * todo)))
 
     def caption(self) -> str:
-        known = len(self.plan.cells) - len(self.plan.todo) - len(self.plan.hopeless)
-        words = [f"{self.done} of {len(self.plan.todo) + len(self.plan.hopeless)} runs", f"{known} known before"]
+        words = [
+            f"{self.done} of {len(self.plan.todo) + len(self.plan.hopeless)} runs",
+            f"{self.plan.known} known before",
+        ]
         words += [f"{self.failed} failed"] if self.failed else []
         return " · ".join([*words, f"time left {self.left()}"])
 

@@ -24,6 +24,7 @@ class Plan:
     """What is to do: cells by key, and which of them run."""
 
     cells: dict[str, Cell]
+    known: int  # how many of them are done
     todo: dict[str, Cell]
     hopeless: dict[str, Row]  # cells whose data cannot be had
 
@@ -49,7 +50,7 @@ def make_plan(cells: Iterable[Cell], store: Store, limit: int | None = None, roo
         if cell.dataset in reasons
     }
     chosen = [key for key in todo if key not in hopeless][:limit]
-    return Plan(keyed, {key: todo[key] for key in chosen}, hopeless)
+    return Plan(keyed, len(done), {key: todo[key] for key in chosen}, hopeless)
 
 
 def carry_out(
