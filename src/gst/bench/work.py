@@ -24,6 +24,7 @@ from gst.evaluate.spectrum import compare_spectra
 from gst.graph import EdgeSet
 from gst.problem import Problem
 from gst.protocol import sparsify
+from gst.select import top_k
 from gst.sparsifiers import GST, UGS
 from gst.sparsifiers.iterative import prune_count
 from gst.sparsifiers.ugs import train_ticket
@@ -131,7 +132,7 @@ def _ticket(cell: Cell, problem: Problem) -> dict[str, Any]:
     ticket = UGS(**chosen, **cell.options)
     scores, stages, _ = ticket.path(problem, kept)
     masks = unflatten("weights", stages[-1].extra)
-    keep = scores > 1 - kept / problem.edges.num_edges
+    keep = top_k(scores, kept)
     seconds = sum(stage.seconds for stage in stages)
     if cell.method == "ugs+gst":
         other = GST(**chosen).fit_problem(problem)

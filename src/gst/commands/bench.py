@@ -39,8 +39,9 @@ def bench(
     from gst.bench.live import watching  # noqa: PLC0415
     from gst.bench.record import read_rows, write_record  # noqa: PLC0415
     from gst.bench.runner import carry_out, make_plan  # noqa: PLC0415
+    from gst.bench.show import show  # noqa: PLC0415
     from gst.bench.store import Store  # noqa: PLC0415
-    from gst.bench.summary import summarise  # noqa: PLC0415
+    from gst.bench.summary import efficiency, summarise  # noqa: PLC0415
     from gst.errors import InputError  # noqa: PLC0415
     from gst.resolve import resolve_name  # noqa: PLC0415
 
@@ -73,32 +74,14 @@ def bench(
                 "record": [str(path) for path in written],
                 "seconds": time.monotonic() - begun,
                 "table": lines,
+                **({"efficiency": efficiency(lines)} if name == "rq3" else {}),
             }
         )
         return
-    show(lines)
+    show(name, lines)
     for reason in sorted({row.reason for row in failed}):
         console.out.print(f"failed: {sum(row.reason == reason for row in failed)} × {reason}", soft_wrap=True)
     console.out.print(f"{len(rows) - len(failed)} of {len(plan.cells)} runs done, in {db}", soft_wrap=True)
-
-
-def show(lines: list[dict[str, object]]) -> None:
-    """Means ± standard deviations over seeds, of what was measured."""
-    names = ["dataset", "backbone", "method", "recipe", "variation", "sparsity", "seeds"]
-    scores = [c for c in ("dense_test", "test", "retrain_test", "warm_test") if any(c in line for line in lines)]
-    scores += [c for c in ("spectrum_top", "spectrum_bottom") if any(c in line for line in lines)]
-    names = [n for n in names if any(line[n] != "" for line in lines)]
-    console.table(
-        "", [*names, *scores], [[*(line[n] for n in names), *(_pm(line, c) for c in scores)] for line in lines]
-    )
-
-
-def _pm(line: dict[str, object], column: str) -> str | None:
-    if column not in line:
-        return None
-    digits = 2 if column.startswith("spectrum") else 1
-    spread = f" ± {line[f'{column}_sd']:.{digits}f}" if f"{column}_sd" in line else ""
-    return f"{line[column]:.{digits}f}{spread}"
 
 
 def _cores() -> int:
