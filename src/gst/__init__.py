@@ -9,7 +9,11 @@ from gst.result import Result
 from gst.settings import Settings
 from gst.sparsifiers import (
     GST,
+    MEST,
     SCAN,
+    SET,
+    SNFS,
+    SNIP,
     UGS,
     WDGLT,
     DSpar,
@@ -18,13 +22,18 @@ from gst.sparsifiers import (
     LocalSimilarity,
     MGSpar,
     Random,
+    RigL,
     SpectralRadius,
 )
 from gst.version import __version__
 
 __all__ = [
     "GST",
+    "MEST",
     "SCAN",
+    "SET",
+    "SNFS",
+    "SNIP",
     "UGS",
     "WDGLT",
     "Checkpoint",
@@ -38,6 +47,7 @@ __all__ = [
     "MGSpar",
     "Random",
     "Result",
+    "RigL",
     "Settings",
     "SpectralRadius",
     "__version__",
