@@ -3,6 +3,7 @@
 from gst.checkpoint import Checkpoint
 from gst.data import datasets, from_files, load
 from gst.errors import GSTError, InputError
+from gst.extreme import search
 from gst.graph import EdgeSet
 from gst.protocol import sparsify
 from gst.result import Result
@@ -54,5 +55,6 @@ __all__ = [
     "datasets",
     "from_files",
     "load",
+    "search",
     "sparsify",
 ]

@@ -11,6 +11,7 @@ import typer
 from gst import console
 from gst.cache import Cache
 from gst.checkpoint import EVERY, Checkpoint, NoCheckpoint
+from gst.commands.search import search
 from gst.commands.words import Json, RunFolder, load_data, print_json, with_settings
 from gst.data import datasets as list_datasets
 from gst.data import load
@@ -197,6 +198,9 @@ def export(
         print_json({"out": str(target), "to": to, "columns": graph.num_edges})
     else:
         console.out.print(f"wrote {target}")
+
+
+app.command()(search)
 
 
 def main() -> None:
