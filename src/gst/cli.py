@@ -11,6 +11,7 @@ import typer
 from gst import console
 from gst.cache import Cache
 from gst.checkpoint import EVERY, Checkpoint, NoCheckpoint
+from gst.commands.drift import drift
 from gst.commands.search import search
 from gst.commands.words import Json, RunFolder, load_data, print_json, with_settings
 from gst.data import datasets as list_datasets
@@ -201,6 +202,7 @@ def export(
 
 
 app.command()(search)
+app.command()(drift)
 
 
 def main() -> None:

@@ -98,7 +98,14 @@ def picture(found: Extreme) -> bytes:
             linewidth=1,
             label=label,
         )
-    axes.step(percent, [point.fitted for point in found.curve], color="tab:blue", alpha=0.4, where="mid")
+    axes.step(
+        percent,
+        [point.fitted for point in found.curve],
+        color="tab:blue",
+        alpha=0.4,
+        where="mid",
+        label="falling curve",
+    )
     axes.axvline(100 * found.sparsity, color="tab:green", linewidth=1)
     m = found.result.metrics
     axes.set_title(
@@ -108,7 +115,7 @@ def picture(found: Extreme) -> bytes:
     unit = "ROC-AUC" if m["metric"] == "rocauc" else "accuracy"
     axes.set(xlabel="sparsity: share of edges removed, %", ylabel=f"{unit}, sparse − dense, points")
     axes.grid(alpha=0.3)
-    axes.legend(fontsize=8, loc="lower left")
+    axes.legend(fontsize=8, loc="best")
     figure.tight_layout()
     stream = io.BytesIO()
     canvas.print_png(stream)

@@ -130,7 +130,7 @@ def search(
     chosen: dict[str, Any] = {"backbone": backbone, "model": model, "cache": cache, "watch": watch, **settings}
     with (
         opened(checkpoint) as place,
-        opened_runs(data, method, place, chosen, retrain=bool(prefix), lowest=step) as runs,
+        opened_runs(data, method, place, chosen, retrain=bool(prefix)) as runs,
     ):
 
         def measure(sparsity: float) -> Point:

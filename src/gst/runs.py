@@ -3,7 +3,6 @@
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +10,13 @@ import torch
 from torch_geometric.data import Data
 
 from gst import artifact
-from gst.cache import Cache, fingerprint
-from gst.checkpoint import Checkpoint, NoCheckpoint
+from gst.cache import Cache, NoCache, fingerprint
+from gst.checkpoint import Checkpoint, NoCheckpoint, read_run
 from gst.errors import InputError
-from gst.graph import EdgeSet
-from gst.models import build_network
-from gst.problem import Problem
+from gst.nn.backbones import BACKBONES
 from gst.protocol import sparsify
 from gst.resolve import resolve_name
 from gst.result import Result
-from gst.select import budget, top_k
 from gst.settings import make_settings
 from gst.sparsifiers import METHODS
 from gst.state import capture, hash_of
@@ -32,22 +28,13 @@ _PARTS = [f"{kind}{part}" for kind in ("", "dense_", "retrain_") for part in ("v
 
 
 class Runs:
-    """Measures every run once; made by :func:`opened_runs`.
+    """Measures every run once; made by :func:`opened_runs`."""
 
-    A method whose scores are the order in which a trained model wants its edges (``nested``) runs once a seed, at the
-    lowest sparsity: any other is the same model with fewer of the best edges.
-    """
-
-    def __init__(
-        self, data: Data, method: str, chosen: dict[str, Any], *, retrain: bool, lowest: float, place: NoCheckpoint
-    ) -> None:
+    def __init__(self, data: Data, method: str, chosen: dict[str, Any], *, retrain: bool, place: NoCheckpoint) -> None:
         self.data, self.method, self.chosen, self.place = data, resolve_name("method", method, METHODS), chosen, place
-        self.retrain, self.lowest = retrain, lowest
-        self.nested = self.method == "gst" and chosen.get("recipe") == "deploy"
-        self.identity = self._identity()
+        self.retrain, self.identity = retrain, self._identity()
         self._path = place.run / _RUNS if isinstance(place, Checkpoint) else None
         self._measured = {} if self._path is None else _read(self._path, self.identity)
-        self._wholes: dict[int, Result] = {}
 
     def metrics(self, seed: int, sparsity: float) -> dict[str, Any]:
         """val and test of the sparse, the dense and, if asked for, a fresh model, and the number of edges kept."""
@@ -63,18 +50,10 @@ class Runs:
 
     def result(self, seed: int, sparsity: float) -> Result:
         """The run itself; a run that was measured before gives the same again."""
-        if not self.nested or sparsity < self.lowest:
-            return self._run(seed, sparsity)
-        if seed not in self._wholes:
-            self._wholes[seed] = self._run(seed, self.lowest)
-        whole = self._wholes[seed]
-        if sparsity == self.lowest:
-            return whole
-        given = {name: value for name, value in self.chosen.items() if name not in METHODS[self.method].options}
-        problem = Problem(self.data, checkpoint=self.place, seed=seed, **given)
-        return cut(whole, problem, sparsity, self.retrain)
-
-    def _run(self, seed: int, sparsity: float) -> Result:
+        unfinished = read_run(self.place.run) if isinstance(self.place, Checkpoint) else None
+        now = {"method": self.method, "seed": seed, "sparsity": sparsity, "retrain": self.retrain}
+        if unfinished is not None and any(unfinished["identity"].get(name) != now[name] for name in now):
+            self.forget()  # another order of runs than that of the process before
         more: dict[str, Any] = {"dense": True, "retrain": self.retrain, "checkpoint": self.place}
         return sparsify(self.data, self.method, sparsity=sparsity, seed=seed, **more, **self.chosen)
 
@@ -83,18 +62,22 @@ class Runs:
         if isinstance(self.place, Checkpoint):
             self.place.clear()
             self.place.before = 0.0
+        if not isinstance(self.place.store, NoCache):
+            for path in self.place.store.folder.glob("selection-*"):  # one a run, as large as the graph
+                path.unlink()
 
     def _identity(self) -> dict[str, Any]:
         """All that the outcome of a run depends on besides seed and sparsity."""
         own = {"cache", "watch", "model", "backbone", *METHODS[self.method].options}
         given = {name: value for name, value in self.chosen.items() if name not in own}
-        settings = make_settings(self.data.get("name"), self.chosen.get("backbone", "gcn"), given).model_dump()
+        backbone = resolve_name("backbone", self.chosen.get("backbone", "gcn"), BACKBONES)
+        settings = make_settings(self.data.get("name"), backbone, given).model_dump()
         model = self.chosen.get("model")
         return {
             "data": fingerprint(self.data),
             "method": self.method,
             "options": {name: self.chosen[name] for name in METHODS[self.method].options if name in self.chosen},
-            "backbone": self.chosen.get("backbone", "gcn"),
+            "backbone": backbone,
             "model": None if model is None else f"{type(model).__name__} {hash_of(capture(model))}",
             **{name: value for name, value in settings.items() if name != "seed"},
             "gst": __version__,
@@ -105,41 +88,14 @@ class Runs:
 
 @contextmanager
 def opened_runs(data: Data, method: str, place: NoCheckpoint, chosen: dict[str, Any], **more: Any) -> Iterator[Runs]:
-    """Runs whose anchors and dense baselines are trained once, also where the cache is off or knows no own models."""
+    """Runs that share what does not depend on the sparsity, also where the cache is off or knows no own models.
+
+    Anchors, dense baselines, the paths of iterative methods and of the recipe deploy are made once for each seed.
+    """
     with tempfile.TemporaryDirectory() as folder:
         if chosen.get("model") is not None or chosen.get("cache") is False:
             place.store = Cache(place.run / "shared" if isinstance(place, Checkpoint) else Path(folder))
         yield Runs(data, method, chosen, place=place, **more)
-
-
-def cut(whole: Result, problem: Problem, sparsity: float, retrain: bool) -> Result:
-    """The same model with only the best edges of a run, by its scores."""
-    assert whole.model is not None
-    edges, task = problem.edges, problem.task
-    everything = edges.to(torch.device("cpu"))
-    kept = budget(edges.num_edges, sparsity)
-    keep = top_k(edge_scores(everything, whole.scores), kept)
-    network = build_network(whole.model, problem.backbone, problem.data, task.num_classes, problem.settings)
-    network.module.eval()
-    with torch.no_grad():
-        logits = network.logits(edges.subset(keep.to(problem.device)))
-    metrics = {part: task.score(logits[getattr(task, part)], part) for part in ("val", "test")}
-    metrics |= problem.train_fresh(keep, "retrain")[1] if retrain else {}
-    amount = {"sparsity": 1 - kept / edges.num_edges, "edges_kept": kept}
-    return replace(
-        whole,
-        graph=everything.sparse_graph(problem.data, keep),
-        edge_mask=everything.to_columns(keep, True),
-        metrics={**whole.metrics, **amount, **metrics},
-    )
-
-
-def edge_scores(edges: EdgeSet, column_scores: torch.Tensor) -> torch.Tensor:
-    """One score per edge from one per column."""
-    real = edges.column_edge >= 0
-    scores = column_scores.new_zeros(edges.num_edges)
-    scores[edges.column_edge[real]] = column_scores[real]
-    return scores
 
 
 def _read(path: Path, identity: dict[str, Any]) -> dict[str, dict[str, Any]]:
