@@ -83,15 +83,15 @@ def test_mest_drops_by_magnitude_and_gradient(updates, gradients):
 
 @pytest.mark.parametrize("method", [SET, MEST])
 def test_regrowth_at_random_is_uniform(method):
-    """Of 30 pruned edges each comes back as often as any other: χ² of 3000 draws of 5."""
+    """Of 30 pruned edges each comes back as often as any other: χ² of 1200 draws of 5."""
     keep = torch.zeros(40, dtype=torch.bool)
     keep[:10] = True
-    at, counts = type("At", (), {"keep": keep}), torch.zeros(40)
+    at, counts, rule = type("At", (), {"keep": keep}), torch.zeros(40), method(keep=1)
     with seeded(0):
-        for _ in range(3000):
-            counts += loop.exchange(keep, torch.arange(40.0), 5, method(keep=1).grow_scores(None, at)).float()
+        for _ in range(1200):
+            counts += loop.exchange(keep, torch.arange(40.0), 5, rule.grow_scores(None, at)).float()
     came = counts[10:]
-    assert int(came.sum()) == 15000 and float(((came - 500) ** 2 / 500).sum()) < 58  # 0.999 quantile, 29 degrees
+    assert int(came.sum()) == 6000 and float(((came - 200) ** 2 / 200).sum()) < 58  # 0.999 quantile, 29 degrees
 
 
 def test_snip_keeps_what_the_loss_is_most_sensitive_to_at_the_anchor():
