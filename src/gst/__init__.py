@@ -3,13 +3,18 @@
 from gst.checkpoint import Checkpoint
 from gst.data import datasets, from_files, load
 from gst.errors import GSTError, InputError
+from gst.extreme import search
 from gst.graph import EdgeSet
 from gst.protocol import sparsify
 from gst.result import Result
 from gst.settings import Settings
 from gst.sparsifiers import (
     GST,
+    MEST,
     SCAN,
+    SET,
+    SNFS,
+    SNIP,
     UGS,
     WDGLT,
     DSpar,
@@ -18,13 +23,18 @@ from gst.sparsifiers import (
     LocalSimilarity,
     MGSpar,
     Random,
+    RigL,
     SpectralRadius,
 )
 from gst.version import __version__
 
 __all__ = [
     "GST",
+    "MEST",
     "SCAN",
+    "SET",
+    "SNFS",
+    "SNIP",
     "UGS",
     "WDGLT",
     "Checkpoint",
@@ -38,11 +48,13 @@ __all__ = [
     "MGSpar",
     "Random",
     "Result",
+    "RigL",
     "Settings",
     "SpectralRadius",
     "__version__",
     "datasets",
     "from_files",
     "load",
+    "search",
     "sparsify",
 ]

@@ -12,6 +12,8 @@ from gst import console
 from gst.cache import Cache
 from gst.checkpoint import EVERY, Checkpoint, NoCheckpoint
 from gst.commands import bench
+from gst.commands.drift import drift
+from gst.commands.search import search
 from gst.commands.words import Json, RunFolder, load_data, print_json, with_settings
 from gst.data import datasets as list_datasets
 from gst.data import load
@@ -199,6 +201,10 @@ def export(
         print_json({"out": str(target), "to": to, "columns": graph.num_edges})
     else:
         console.out.print(f"wrote {target}")
+
+
+app.command()(search)
+app.command()(drift)
 
 
 def main() -> None:

@@ -56,6 +56,15 @@ class Result:
         artifact.write_together({place / name: content for name, content in files.items()})
         return place
 
+    def extend(self, data: Data, rule: Any = "auto") -> "Result":
+        """The same run with new nodes: their edges are chosen by the rule that chose the others.
+
+        See :func:`gst.extend.extend`.
+        """
+        from gst.extend import extend  # noqa: PLC0415 - it needs the methods, which need this
+
+        return extend(self, data, rule)
+
     @classmethod
     def load(cls, folder: str | PathLike[str], model: nn.Module | None = None) -> "Result":
         """Reads a run folder, from a stranger too: no code in it is run.

@@ -40,9 +40,10 @@ def top_k(scores: Tensor, k: int) -> Tensor:
     return mask
 
 
-def exchange(keep: Tensor, scores: Tensor, count: int) -> Tensor:
+def exchange(keep: Tensor, scores: Tensor, count: int, grow: Tensor | None = None) -> Tensor:
     """One update (drop → regrow): the ``count`` kept edges of lowest score give way to the pruned ones of highest.
 
+    ``grow``: what pruned edges are ranked by, where that is another score.
     The budget stays exact, and an edge dropped here cannot regrow here. Ties go to the lower id among pruned edges and,
     so that the lower id is again the one that stays, against the higher id among kept ones.
 
@@ -50,5 +51,5 @@ def exchange(keep: Tensor, scores: Tensor, count: int) -> Tensor:
     [False, True, False, True]
     """
     worst = scores.masked_fill(~keep, -torch.inf)
-    best = scores.masked_fill(keep, -torch.inf)
+    best = (scores if grow is None else grow).masked_fill(keep, -torch.inf)
     return top_k(worst, int(keep.sum()) - count) | top_k(best, count)

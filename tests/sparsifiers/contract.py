@@ -31,6 +31,7 @@ QUICK: dict[str, dict[str, Any]] = {
     "ugs": {"round_epochs": 1, **ROUNDS},
     "wd-glt": {"round_epochs": 1, "sample": 8, **ROUNDS},
     "mgspar": {"inner_steps": 1, "meta_epochs": 1, **ROUNDS},
+    **{name: {} for name in ("snip", "set", "snfs", "rigl", "mest")},
 }
 BACKBONE_OF = {"ugs": "gin", "wd-glt": "sage", "mgspar": "cluster-gcn"}  # the tests of each method try all of them
 

@@ -23,12 +23,14 @@ BREADTH = 20  # candidates considered for each edge that a round adds
 class Trials:
     """Exact values of candidates on a growing set of kept edges."""
 
-    def __init__(self, network: Network, edges: EdgeSet, wanted: Tensor, temperature: float) -> None:
+    def __init__(
+        self, network: Network, edges: EdgeSet, wanted: Tensor, temperature: float, keep: Tensor | None = None
+    ) -> None:
         self.network, self.depth, self.edges = network, hops(network, edges), edges
         self.wanted, self.temperature = (wanted / temperature).log_softmax(-1), temperature
         self.incidence = as_lists(edges)[1]
         self.pairs = edges.pairs.cpu().numpy()
-        self.keep = np.zeros(edges.num_edges, bool)
+        self.keep = np.zeros(edges.num_edges, bool) if keep is None else keep.cpu().numpy().copy()
         self.value = np.full(edges.num_edges, np.inf)
         self.tried = np.full(edges.num_edges, -1)  # the round in which the value was found
         self.changed = np.zeros(edges.num_nodes, np.int64)  # the round in which a node's answer last changed

@@ -7,6 +7,7 @@ from typing import Any
 
 from gst.sparsifiers.base import LearnedSparsifier, TopologySparsifier
 from gst.sparsifiers.dspar import DSpar
+from gst.sparsifiers.dst import MEST, SET, SNFS, SNIP, RigL
 from gst.sparsifiers.effective_resistance import EffectiveResistance
 from gst.sparsifiers.gst import GST
 from gst.sparsifiers.importance import ImportanceScores
@@ -52,12 +53,21 @@ METHODS = {
     "ugs": Method(UGS, "learned", True, True, "rounds · epochs", "Chen et al., ICML 2021"),
     "wd-glt": Method(WDGLT, "learned", True, True, "rounds · epochs", "Hui et al., ICLR 2023"),
     "mgspar": Method(MGSpar, "learned", True, True, "stages · T epochs", "Wan, ICDE 2021"),
+    "snip": Method(SNIP, "learned", True, True, "E + D epochs", "Lee et al., ICLR 2019"),
+    "set": Method(SET, "learned", True, True, "E + D epochs", "Mocanu et al., Nat. Commun. 2018"),
+    "snfs": Method(SNFS, "learned", True, True, "E + D epochs", "Dettmers & Zettlemoyer, 2019"),
+    "rigl": Method(RigL, "learned", True, True, "E + D epochs", "Evci et al., ICML 2020"),
+    "mest": Method(MEST, "learned", True, True, "E + D epochs", "Yuan et al., NeurIPS 2021"),
 }
 
 __all__ = [
     "GST",
+    "MEST",
     "METHODS",
     "SCAN",
+    "SET",
+    "SNFS",
+    "SNIP",
     "UGS",
     "WDGLT",
     "DSpar",
@@ -68,6 +78,7 @@ __all__ = [
     "MGSpar",
     "Method",
     "Random",
+    "RigL",
     "SpectralRadius",
     "TopologySparsifier",
 ]

@@ -53,7 +53,7 @@ class GST(LearnedSparsifier):
         start = problem.checkpoint.clock()
         with seeded(settings.seed + 2):
             trainer = problem.trainer(network, masker)
-            best, history = sparse_phase(problem, trainer, self.anchor_, topology, kept)
+            best, history = sparse_phase(problem, trainer, self.anchor_, Equilibria(self.anchor_, topology), kept)
         trainer.restore(best.kept)
         keep = best.kept["keep"]
         scores = edge_importance(trainer, self.anchor_, edges, topology, keep, settings)
@@ -74,15 +74,45 @@ class Refinement:
     keep: Tensor  # M_g
     best: Best = field(default_factory=Best)
     history: list[dict[str, Any]] = field(default_factory=list)
+    memory: dict[str, Tensor] = field(default_factory=dict)  # whatever the rule remembers
+
+
+class Rule:
+    """What a sparse phase thinks of edges: those it starts from, those it drops and those it regrows."""
+
+    updates = True  # False: those it starts from stay
+
+    def one_shot(self, problem: Problem, trainer: Trainer, anchor: Anchor) -> Tensor:
+        """One number per edge at the anchor; the edges of highest stay."""
+        return anchor.mask
+
+    def look(self, problem: Problem, at: Refinement) -> None:
+        """Called after every epoch; writes what shall be remembered into ``at.memory``."""
+
+    def scores(self, problem: Problem, at: Refinement) -> tuple[Tensor, Tensor]:
+        """One number per edge to drop by (the lowest of the kept go), one to regrow by (the highest pruned come)."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Equilibria(Rule):
+    """GST's own: φ for both."""
+
+    anchor: Anchor
+    topology: Tensor | None
+
+    def scores(self, problem: Problem, at: Refinement) -> tuple[Tensor, Tensor]:
+        phi = edge_importance(at.trainer, self.anchor, problem.edges, self.topology, at.keep, problem.settings)
+        return phi, phi
 
 
 def sparse_phase(
-    problem: Problem, trainer: Trainer, anchor: Anchor, topology: Tensor | None, kept: int
+    problem: Problem, trainer: Trainer, anchor: Anchor, rule: Rule, kept: int
 ) -> tuple[Best, list[dict[str, Any]]]:
     """Trains on m_g ⊙ M_g ⊙ A from the anchor on, refining M_g; the best validation epoch and the history."""
     settings, edges = problem.settings, problem.edges
     trainer.restore({"model": anchor.model, "masker": anchor.masker})
-    at = Refinement(trainer, top_k(anchor.mask, kept))  # one-shot
+    at = Refinement(trainer, top_k(rule.one_shot(problem, trainer, anchor), kept))
     epochs = problem.checkpoint.loop("sparse", settings.sparse_epochs, at, edges)
     sparse = edges.subset(at.keep)
     updates = num_updates(settings.sparse_epochs, settings.interval)
@@ -90,13 +120,14 @@ def sparse_phase(
         trainer.step(sparse)
         val = trainer.evaluate(sparse)
         at.best.offer(val, epoch, lambda: {**trainer.state(), "keep": at.keep})
+        rule.look(problem, at)
         swapped = 0
-        if settings.tune and epoch % settings.interval == 0:
+        if settings.tune and rule.updates and epoch % settings.interval == 0:
             share = inverse_power(epoch // settings.interval, updates, settings.swap_ratio, settings.decay)
             swapped = swap_count(share, kept, edges.num_edges - kept)
         if swapped:
-            scores = edge_importance(trainer, anchor, edges, topology, at.keep, settings)
-            at.keep = exchange(at.keep, scores, swapped)
+            drop, grow = rule.scores(problem, at)
+            at.keep = exchange(at.keep, drop, swapped, grow)
             sparse = edges.subset(at.keep)
         at.history.append({"epoch": epoch, "val": val, "swapped": swapped})
         problem.watch(Progress("sparse", epoch, settings.sparse_epochs, val, at.best.val, 1 - kept / edges.num_edges))

@@ -1,0 +1,62 @@
+"""gst drift: what becomes of a sparse graph when the world changes."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from gst import console
+from gst.commands.words import Json, RunFolder, load_data, print_json
+from gst.errors import InputError
+from gst.evaluate.drift import EPOCHS, SHARES
+from gst.evaluate.drift import drift as measure
+from gst.result import Result
+
+
+def drift(
+    run: RunFolder,
+    dataset: Annotated[str | None, typer.Option(help="the run's dense graph, if it has no name of its own")] = None,
+    edges: Annotated[Path | None, typer.Option(help="own edge list, CSV, Parquet or .npy")] = None,
+    features: Annotated[Path | None, typer.Option(help="own features, .npy, .npz, CSV or Parquet")] = None,
+    labels: Annotated[Path | None, typer.Option(help="own labels, .npy, .npz, CSV or Parquet")] = None,
+    undirected: Annotated[bool, typer.Option("--undirected", help="own edge list names each pair once")] = False,
+    split: Annotated[str | None, typer.Option(help="number, public, paper, random, or a file")] = None,
+    share: Annotated[list[float], typer.Option(help="of the features that change; may stand several times")] = SHARES,  # type: ignore[assignment]
+    epochs: Annotated[list[int], typer.Option(min=1, help="of further training; may stand several times")] = EPOCHS,  # type: ignore[assignment]
+    seed: Annotated[int, typer.Option(help="of what is chosen at random")] = 0,
+    data_root: Annotated[Path | None, typer.Option(help="folder of data and caches, else $GST_DATA")] = None,
+    as_json: Json = False,
+) -> None:
+    """Change features or weights after the cut: do the sparse and the dense graph still give the same answers?"""
+    result = Result.load(run)
+    if result.model is None:
+        raise InputError(f"{run} has a model of your own: use gst.evaluate.drift.drift in Python")
+    if dataset is None and edges is None:
+        dataset = result.metrics["dataset"]
+        if dataset == "own data":
+            raise InputError(f"{run} is of your own data: give it by --dataset or --edges")
+    data = load_data(dataset, edges, features, labels, undirected, split, data_root)
+    for name in ("x", "y", "train_mask", "val_mask", "test_mask"):  # the run's own, whatever split it had
+        data[name] = result.graph[name]
+    rows = measure(result, data, shares=share, epochs=epochs, seed=seed)
+    m = result.metrics
+    if as_json:
+        facts = ("dataset", "method", "backbone", "sparsity", "edges_kept", "edges_total", "metric")
+        print_json({**{name: m[name] for name in facts}, "seed": seed, "drift": rows})
+        return
+    unit = "ROC-AUC" if m["metric"] == "rocauc" else "accuracy"
+    title = f"{m['method']} · {m['backbone']} · {m['dataset']} · sparsity {m['sparsity']:.1%} · test {unit}"
+    cells: list[list[Any]] = [
+        [
+            row["change"],
+            "–" if row["change"] == "none" else f"{row['amount']:g}" if row["amount"] >= 1 else f"{row['amount']:.0%}",
+            f"{100 * row['agreement']:.1f}",
+            f"{row['divergence']:.3f}",
+            f"{row['dense_test']:.1f}",
+            f"{row['test']:.1f}",
+        ]
+        for row in rows
+    ]
+    columns = ["change", "by", "same answers, %", "KL", "dense", "sparse"]
+    console.table(title, columns, cells)
+    console.out.print("\nthe model of the run on both graphs; by: share of the features, or epochs")

@@ -1,0 +1,101 @@
+"""gst search: the largest sparsity with no loss."""
+
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from gst import console, curve
+from gst.cache import Cache
+from gst.checkpoint import EVERY, Checkpoint, NoCheckpoint
+from gst.commands.words import Json, load_data, print_json, with_settings
+from gst.data.roots import data_root as find_data_root
+from gst.errors import InterruptedRunError
+from gst.extreme import Extreme
+from gst.extreme import search as find
+from gst.nn.backbones import BACKBONES
+from gst.signals import graceful
+from gst.sparsifiers.options import parse_options
+
+SURE = {
+    "confirmed": "test confirms it: the whole interval is within the tolerance",
+    "open": "test leaves it open: the interval reaches beyond the tolerance (more seeds narrow it)",
+    "refuted": "test refutes it: the whole interval lies beyond the tolerance",
+    "none": "no sparsity that was tried is within the tolerance",
+}
+
+
+@with_settings
+def search(
+    *,
+    dataset: Annotated[str | None, typer.Option(help="name (see gst datasets), .pt file or folder of your own")] = None,
+    edges: Annotated[Path | None, typer.Option(help="own edge list, CSV, Parquet or .npy")] = None,
+    features: Annotated[Path | None, typer.Option(help="own features, .npy, .npz, CSV or Parquet")] = None,
+    labels: Annotated[Path | None, typer.Option(help="own labels, .npy, .npz, CSV or Parquet")] = None,
+    undirected: Annotated[bool, typer.Option("--undirected", help="own edge list names each pair once")] = False,
+    split: Annotated[str | None, typer.Option(help="number, public, paper, random, or a file")] = None,
+    method: Annotated[str, typer.Option(help="see gst methods")] = "gst",
+    option: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="of the method itself, see gst methods --json"),
+    ] = None,
+    backbone: Annotated[str, typer.Option(help=", ".join(BACKBONES))] = "gcn",
+    tolerance: Annotated[float, typer.Option(help="points that may be lost")] = 0.5,
+    seeds: Annotated[int, typer.Option(min=1, help="how many, from --seed on")] = 5,
+    step: Annotated[float, typer.Option(help="of the grid of sparsities")] = 0.1,
+    precision: Annotated[float, typer.Option(help="how closely the answer is looked for")] = 0.02,
+    accuracy: Annotated[str, typer.Option(help="of which model: returned, fresh, or auto")] = "auto",
+    decision: Annotated[str, typer.Option(help="what must be within the tolerance: mean, or bound")] = "mean",
+    confidence: Annotated[float, typer.Option(help="of the intervals")] = 0.95,
+    out: Annotated[Path | None, typer.Option(help="folder for the result, the curve and all runs so far")] = None,
+    checkpoint_every: Annotated[float, typer.Option(min=0, help="seconds between two states in --out")] = EVERY,
+    cache: Annotated[bool, typer.Option(help="keep anchors and dense baselines on disk")] = True,
+    data_root: Annotated[Path | None, typer.Option(help="folder of data and caches, else $GST_DATA")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="no progress")] = False,
+    as_json: Json = False,
+    **settings: Any,
+) -> None:
+    """Find the largest sparsity that is as good as the dense graph; the same command goes on with what --out holds."""
+    data = load_data(dataset, edges, features, labels, undirected, split, data_root)
+    chosen = {name: value for name, value in settings.items() if value is not None}
+    chosen |= parse_options(method, option or [])
+    if str(chosen.get("eigenpairs", "")).isdigit():
+        chosen["eigenpairs"] = int(chosen["eigenpairs"])
+    chosen["cache"] = Cache(find_data_root(data_root) / "anchors") if cache else False
+    chosen |= {"tolerance": tolerance, "seeds": seeds, "step": step, "precision": precision, "accuracy": accuracy}
+    chosen |= {"decision": decision, "confidence": confidence, "backbone": backbone}
+
+    with nullcontext(NoCheckpoint()) if out is None else Checkpoint(out, checkpoint_every) as place:
+        try:
+            with graceful(place), console.err.status("", spinner="line") as status:
+
+                def told(seed: int, sparsity: float) -> None:
+                    status.update("" if quiet else f"sparsity {curve.share(sparsity)}, seed {seed}")
+
+                found = find(data, method, checkpoint=place, told=told, **chosen)
+        except InterruptedRunError as error:
+            how = "" if out is None else "; the same command goes on from here"
+            raise InterruptedRunError(error.code - 128, f"{error}{how}") from None
+        if out is not None:
+            found.result.metrics["out"] = str(out)
+            curve.save(found, out)
+    show(found, out, as_json)
+
+
+def show(found: Extreme, out: Path | None, as_json: bool) -> None:
+    m = found.result.metrics
+    if as_json:
+        print_json({**m, **curve.words(found), "sparsity": found.sparsity, "sparsity_achieved": m["sparsity"]})
+        return
+    unit = "ROC-AUC" if m["metric"] == "rocauc" else "accuracy"
+    title = f"{m['method']} · {m['backbone']} · {m['dataset']} · {unit} of the {found.accuracy} model, sparse − dense"
+    level = f"{found.confidence:.0%}"
+    columns = ["removed", "edges", f"val, {level} interval", "", f"test, {level} interval", ""]
+    console.table(title, columns, curve.lines(found))
+    console.out.print(
+        f"\nlargest sparsity within {found.tolerance:g} points: {curve.share(found.sparsity)} (share removed)"
+    )
+    console.out.print(f"{SURE[found.verdict]}; {len(found.seeds)} seeds")
+    if out is not None:
+        console.out.print(f"saved to {out}: run of seed {m['seed']}, curve.csv, curve.png (gst inspect {out})")

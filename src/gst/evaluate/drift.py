@@ -1,0 +1,129 @@
+"""Drift: how the sparse and the dense graph part when features or weights change after the cut."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from gst.errors import InputError
+from gst.graph import EdgeSet
+from gst.models import build_network
+from gst.nn.network import Network
+from gst.result import Result
+from gst.task import Task
+from gst.training import Trainer, seeded
+
+SHARES = (0.1, 0.2, 0.3)
+EPOCHS = (10, 50)
+
+
+def drift(
+    result: Result,
+    data: Data,
+    *,
+    shares: Sequence[float] = SHARES,
+    epochs: Sequence[int] = EPOCHS,
+    seed: int = 0,
+) -> list[dict[str, Any]]:
+    """One row a change: what the model of a run says on the dense and on the sparse graph once things have changed.
+
+    Features: a share of them, chosen at random, is *dropped* (0 for all nodes) or *shuffled* (its values change
+    owners), as when a source dries up or goes astray. Weights: the model trains on for some epochs, on either graph.
+
+    Args:
+        result: of the run, with its model.
+        data: the dense graph that the run began with.
+        shares: of the features.
+        epochs: of further training, with the run's learning rate and the training labels of ``data``.
+        seed: of what is chosen at random.
+
+    Every row has ``change``, ``amount``, ``agreement`` (share of nodes that both graphs answer alike), ``divergence``
+    (KL of the sparse answers from the dense ones, mean over nodes), ``dense_test`` and ``test`` (of the same model on
+    the dense and on the sparse graph).
+    """
+    if result.model is None:
+        raise InputError("this run has a model of your own: give it to Result.load(folder, model=…)")
+    dense, sparse = both_graphs(result, data)
+    data = data.clone()
+    task = Task.from_data(data)
+    rows = [{"change": "none", "amount": 0, **_parted(_network(result, data), task, dense, sparse)}]
+    for change, make in (("features dropped", dropped), ("features shuffled", shuffled)):
+        for share in shares:
+            data.x = make(result.graph.x, share, seed)
+            rows.append({"change": change, "amount": share, **_parted(_network(result, data), task, dense, sparse)})
+    data.x = result.graph.x
+    for name, edges in (("dense", dense), ("sparse", sparse)):
+        for count in epochs:
+            network = _trained_on(result, data, task, edges, count, seed)
+            row = {"change": f"trained on, {name} graph", "amount": count}
+            rows.append({**row, **_parted(network, task, dense, sparse)})
+    return rows
+
+
+def dropped(x: Tensor, share: float, seed: int) -> Tensor:
+    """``x`` without a share of its columns: they are 0."""
+    changed = x.clone()
+    changed[:, _columns(x, share, seed)] = 0
+    return changed
+
+
+def shuffled(x: Tensor, share: float, seed: int) -> Tensor:
+    """``x`` with the values of a share of its columns given to other nodes, each column by itself."""
+    columns, changed = _columns(x, share, seed), x.clone()
+    generator = torch.Generator().manual_seed(seed + 1)
+    for column in columns.tolist():
+        changed[:, column] = x[torch.randperm(x.shape[0], generator=generator), column]
+    return changed
+
+
+def _columns(x: Tensor, share: float, seed: int) -> Tensor:
+    if not 0 <= share <= 1:
+        raise InputError(f"share {share} is outside [0, 1]: it is the share of features that change")
+    order = torch.randperm(x.shape[1], generator=torch.Generator().manual_seed(seed))
+    return order[: round(share * x.shape[1])]
+
+
+def both_graphs(result: Result, data: Data) -> tuple[EdgeSet, EdgeSet]:
+    """The edges of the dense and of the sparse graph; refuses a dense graph that is not the run's."""
+    columns = data.edge_index.shape[1]
+    if columns != result.edge_mask.numel():
+        raise InputError(f"the graph has {columns} columns, that of the run {result.edge_mask.numel()}: it is another")
+    if not torch.equal(data.edge_index[:, result.edge_mask], result.graph.edge_index):
+        raise InputError("the graph has other edges than that of the run: it is another")
+    if data.get("x") is None or data.x.shape != result.graph.x.shape:
+        raise InputError("the graph has other features than that of the run: it is another")
+    dense = EdgeSet.from_data(data)
+    real = dense.column_edge >= 0
+    keep = torch.zeros(dense.num_edges, dtype=torch.bool)
+    keep[dense.column_edge[real]] = result.edge_mask[real]
+    return dense, dense.subset(keep)
+
+
+def _network(result: Result, data: Data) -> Network:
+    """A copy of the run's model, bound to these features."""
+    return build_network(result.model, "gcn", data, 0, result.settings.model_copy(update={"device": "cpu"}))
+
+
+@torch.no_grad()
+def _parted(network: Network, task: Task, dense: EdgeSet, sparse: EdgeSet) -> dict[str, float]:
+    network.module.eval()
+    whole, part = network.logits(dense), network.logits(sparse)
+    same = task.predict(whole) == task.predict(part)
+    return {
+        "agreement": float(same.double().mean()),
+        "divergence": float(task.divergence(whole, part)),
+        "dense_test": task.score(whole[task.test], "test"),
+        "test": task.score(part[task.test], "test"),
+    }
+
+
+def _trained_on(result: Result, data: Data, task: Task, edges: EdgeSet, epochs: int, seed: int) -> Network:
+    """The run's model after so many more epochs on these edges."""
+    network, settings = _network(result, data), result.settings
+    trainer = Trainer(network, task, lr=settings.lr, weight_decay=settings.weight_decay)
+    with seeded(seed):
+        for _ in range(epochs):
+            trainer.step(edges)
+    return network

@@ -1,0 +1,223 @@
+"""Extreme sparsity: how many edges may go before the answers get worse."""
+
+import math
+import statistics
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any, Literal, get_args
+
+from scipy import stats
+from sklearn.isotonic import isotonic_regression
+from torch import nn
+from torch_geometric.data import Data
+
+from gst.cache import Cache
+from gst.checkpoint import NoCheckpoint, opened
+from gst.errors import InputError
+from gst.result import Result
+from gst.runs import opened_runs
+from gst.training import Watcher, silent
+
+Accuracy = Literal["auto", "returned", "fresh"]
+Decision = Literal["mean", "bound"]
+PATIENCE = 2  # grid points in a row that miss before the grid ends
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Sparse minus dense in points, paired by seed: the mean and its t interval."""
+
+    mean: float
+    low: float | None = None  # None: one seed has no interval
+    high: float | None = None
+
+
+@dataclass(frozen=True)
+class Point:
+    """One sparsity of the curve."""
+
+    sparsity: float  # share removed, as asked for
+    edges_kept: int
+    val: Difference  # by which is decided
+    test: Difference  # which is reported
+    fitted: float  # val on the falling curve through all points
+    within: bool  # whether that is within the tolerance
+
+
+@dataclass(frozen=True)
+class Extreme:
+    """What :func:`gst.search` found."""
+
+    sparsity: float  # the largest within the tolerance; 0: none was
+    tolerance: float
+    curve: list[Point]  # by rising sparsity
+    verdict: str  # of the test nodes: "confirmed", "open" or "refuted"; "none" where nothing was within
+    result: Result  # at that sparsity, of the seed that validates best
+    seeds: list[int]
+    accuracy: str  # "returned" or "fresh": whose
+    decision: str  # "mean" or "bound": what had to be within
+    confidence: float
+
+    @property
+    def point(self) -> Point | None:
+        """The chosen point of the curve."""
+        return next((point for point in self.curve if point.sparsity == self.sparsity), None)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The curve as plain words and numbers."""
+        return [
+            {
+                "sparsity": point.sparsity,
+                "edges_kept": point.edges_kept,
+                **{f"{part}_{name}": v for part in ("val", "test") for name, v in vars(getattr(point, part)).items()},
+                "val_fitted": point.fitted,
+                "within": point.within,
+            }
+            for point in self.curve
+        ]
+
+
+def search(
+    data: Data,
+    method: str = "gst",
+    *,
+    tolerance: float = 0.5,
+    seeds: int | Sequence[int] = 5,
+    step: float = 0.1,
+    precision: float = 0.02,
+    accuracy: Accuracy = "auto",
+    decision: Decision = "mean",
+    confidence: float = 0.95,
+    backbone: str = "gcn",
+    model: nn.Module | None = None,
+    cache: bool | Cache = True,
+    watch: Watcher = silent,
+    told: Callable[[int, float], None] = lambda seed, sparsity: None,
+    checkpoint: NoCheckpoint | str | PathLike[str] | None = None,
+    **settings: Any,
+) -> Extreme:
+    """Finds the largest sparsity at which a model is as good as on all edges, up to a tolerance.
+
+    Sparse and dense runs of one seed are compared with each other. Validation decides: means over the seeds, a falling
+    curve through them (more edges removed cannot truly help, so points that contradict each other are averaged), and
+    the largest sparsity at which it lies within the tolerance. A grid first, then halves of the step that holds the
+    answer. Test nodes have no say in this; they confirm it, leave it open or refute it.
+
+    Args:
+        data, method, backbone, model, cache, watch: as for :func:`gst.sparsify`.
+        tolerance: ε, the loss in points that is no loss.
+        seeds: how many, from ``seed`` on, or which.
+        step: of the grid, which ends after two misses in a row.
+        precision: how closely the answer is looked for.
+        accuracy: of the ``"returned"`` model or of a ``"fresh"`` one trained on the sparse graph; ``"auto"``: fresh
+            for the recipe that is made for it, else returned.
+        decision: ``"mean"``, or ``"bound"``: the lower end of the interval must be within the tolerance.
+        confidence: of the two-sided t intervals.
+        told: called with seed and sparsity before every run.
+        checkpoint: folder for the finished runs and the state of the one under way; the same call in a later process
+            goes on with them, also with other seeds, steps and tolerances.
+        settings: as for :func:`gst.sparsify`.
+    """
+    _check(tolerance, step, precision, accuracy, decision, confidence)
+    first = settings.pop("seed", None) or 0
+    which = [first + k for k in range(seeds)] if isinstance(seeds, int) else list(seeds)
+    if not which:
+        raise InputError("seeds: at least one is needed")
+    if accuracy == "auto":
+        accuracy = "fresh" if settings.get("recipe") == "retrain" else "returned"
+    prefix = "retrain_" if accuracy == "fresh" else ""
+    chosen: dict[str, Any] = {"backbone": backbone, "model": model, "cache": cache, "watch": watch, **settings}
+    with (
+        opened(checkpoint) as place,
+        opened_runs(data, method, place, chosen, retrain=bool(prefix)) as runs,
+    ):
+
+        def measure(sparsity: float) -> Point:
+            found = []
+            for seed in which:
+                told(seed, sparsity)
+                found.append(runs.metrics(seed, sparsity))
+            val, test = ([m[prefix + part] - m[f"dense_{part}"] for m in found] for part in ("val", "test"))
+            parted = difference(val, confidence), difference(test, confidence)
+            return Point(sparsity, found[0]["edges_kept"], *parted, fitted=math.nan, within=False)
+
+        curve = explore(measure, lambda points: judge(points, tolerance, decision), step, precision)
+        point = max((point for point in curve if point.within), key=lambda point: point.sparsity, default=None)
+        if point is None:
+            best, sparsity, verdict = which[0], 0.0, "none"
+        else:
+            vals = {seed: runs.metrics(seed, point.sparsity)[f"{prefix}val"] for seed in which}
+            best, sparsity = max(which, key=vals.__getitem__), point.sparsity
+            verdict = verdict_of(point.test, tolerance)
+        result = runs.result(best, sparsity)
+        runs.forget()
+    return Extreme(sparsity, tolerance, curve, verdict, result, which, accuracy, decision, confidence)
+
+
+def explore(
+    measure: Callable[[float], Point], judged: Callable[[list[Point]], list[Point]], step: float, precision: float
+) -> list[Point]:
+    """A grid up to two misses in a row, then bisection between the largest that is within and its upper neighbour."""
+    points: list[Point] = []
+    for k in range(1, math.ceil(1 / step)):
+        sparsity = round(k * step, 6)
+        if sparsity >= 1:
+            break
+        points = judged([*points, measure(sparsity)])
+        if len(points) >= PATIENCE and not any(point.within for point in points[-PATIENCE:]):
+            break
+    while True:
+        low = max((point.sparsity for point in points if point.within), default=0.0)
+        high = min((point.sparsity for point in points if point.sparsity > low), default=1.0)
+        if high - low <= precision + 1e-9:
+            return points
+        between = measure(round((low + high) / 2, 6))
+        points = judged(sorted([*points, between], key=lambda point: point.sparsity))
+
+
+def judge(points: Sequence[Point], tolerance: float, decision: str = "mean") -> list[Point]:
+    """The points with the falling curve through them, and which of them are within the tolerance.
+
+    Isotonic regression: neighbours that rise are replaced by their mean, until none does.
+    """
+    values = [point.val.mean if decision == "mean" or point.val.low is None else point.val.low for point in points]
+    fitted = [float(v) for v in isotonic_regression(values, increasing=False)]
+    return [
+        Point(p.sparsity, p.edges_kept, p.val, p.test, fit, fit >= -tolerance - 1e-9)
+        for p, fit in zip(points, fitted, strict=True)
+    ]
+
+
+def difference(values: Iterable[float], confidence: float = 0.95) -> Difference:
+    """Mean and two-sided t interval of paired differences.
+
+    >>> found = difference([-1.0, 0.0, 1.0])
+    >>> found.mean, round(found.low, 3), round(found.high, 3)
+    (0.0, -2.484, 2.484)
+    """
+    found = list(values)
+    mean = statistics.fmean(found)
+    if len(found) < 2:
+        return Difference(mean)
+    half = float(stats.t.ppf((1 + confidence) / 2, len(found) - 1)) * statistics.stdev(found) / math.sqrt(len(found))
+    return Difference(mean, mean - half, mean + half)
+
+
+def verdict_of(test: Difference, tolerance: float) -> str:
+    """Whether the whole interval is within the tolerance, part of it, or nothing of it."""
+    low, high = (test.mean if end is None else end for end in (test.low, test.high))
+    return "confirmed" if low >= -tolerance else "refuted" if high < -tolerance else "open"
+
+
+def _check(tolerance: float, step: float, precision: float, accuracy: str, decision: str, confidence: float) -> None:
+    for name, value, right, wanted in (
+        ("tolerance", tolerance, 0 <= tolerance < math.inf, "points, at least 0"),
+        ("step", step, 0 < step < 1, "a share between 0 and 1"),
+        ("precision", precision, 0 < precision < 1, "a share between 0 and 1"),
+        ("accuracy", accuracy, accuracy in get_args(Accuracy), "auto, returned or fresh"),
+        ("decision", decision, decision in get_args(Decision), "mean or bound"),
+        ("confidence", confidence, 0 < confidence < 1, "a share between 0 and 1"),
+    ):
+        if not right:
+            raise InputError(f"{name} {value!r}: {wanted} is needed")
