@@ -8,7 +8,7 @@ from markupsafe import Markup
 from gst.bench.rows import Row
 from gst.report.names import MEASURES, metric_name, percent, series_name, series_order, style_of
 from gst.report.summary import Panel, Stat, Study, by_seed, panel_order
-from gst.report.svg import Axis, Frame, Line, Point, lines
+from gst.report.svg import Axis, Frame, Line, Point, lines, round_ticks
 
 _LONGEST = 100  # points of a spectrum that are drawn
 FRONTIER, DENSE = 98, 99  # styles of what is no method
@@ -21,7 +21,7 @@ class Figure:
     title: str
     panel: Panel
     svg: Markup
-    legend: Markup = Markup("")
+    legend: Markup | str = ""
 
 
 def seeds(n: int) -> str:
@@ -64,7 +64,7 @@ def _accuracy(study: Study, panel: Panel) -> Figure | None:
     values = ends + ([dense.mean - (dense.sd or 0), dense.mean + (dense.sd or 0)] if dense else [])
     metric = metric_of(study, panel)
     frame = Frame(
-        x=sparsity_axis(p.x for c in curves for p in c.points),
+        x=sparsity_axis(study),
         y=Axis.around(f"test {metric}, %", values),
         says=f"Test {metric} over sparsity on {panel.title}, {len({c.series for c in curves})} methods. "
         "Arrow keys walk along the points.",
@@ -73,9 +73,17 @@ def _accuracy(study: Study, panel: Panel) -> Figure | None:
     return Figure(panel.title, panel, lines(frame, curves))
 
 
-def sparsity_axis(values: Iterable[float]) -> Axis:
-    found = Axis.around("edges removed, %", values, pad=0.05, count=8)
-    return Axis(found.name, max(found.low, -3), min(found.high, 103), ticks=tuple(t for t in found.ticks if 0 <= t <= 100))
+def share_axis(name: str, values: Iterable[float]) -> Axis:
+    """Per cent, at least forty wide."""
+    found = list(values)
+    middle = max(20.0, min(80.0, (min(found) + max(found)) / 2))
+    low, high = min(*found, middle - 20) - 3, max(*found, middle + 20) + 3
+    return Axis(name, low, high, ticks=tuple(t for t in round_ticks(low, high, 8) if 0 <= t <= 100))
+
+
+def sparsity_axis(study: Study) -> Axis:
+    """The same for all panels, so that they compare at a glance."""
+    return share_axis("edges removed, %", (100 * s for panel in study.panels for s in study.sparsities_in(panel)))
 
 
 def pareto(study: Study) -> list[Figure]:
@@ -85,12 +93,17 @@ def pareto(study: Study) -> list[Figure]:
 
 def _pareto(study: Study, panel: Panel) -> Figure | None:
     curves: list[Line] = []
-    dense_ms = Stat.of(row.dense_ms for s in study.series_in(panel) for rows in study.curve(panel, s).values() for row in rows)
+    dense_ms = Stat.of(
+        row.dense_ms for s in study.series_in(panel) for rows in study.curve(panel, s).values() for row in rows
+    )
     for measure in MEASURES:
         found: list[tuple[str, Point]] = []
         for series in study.series_in(panel):
             for sparsity, rows in study.curve(panel, series).items():
-                ms, score = Stat.of(by_seed(rows, "sparse_ms").values()), Stat.of(by_seed(rows, f"{measure}test").values())
+                ms, score = (
+                    Stat.of(by_seed(rows, "sparse_ms").values()),
+                    Stat.of(by_seed(rows, f"{measure}test").values()),
+                )
                 full = Stat.of(by_seed(rows, "dense_ms").values())
                 if ms and score:
                     faster = f" · {full.mean / ms.mean:.2f}× as fast as dense" if full else ""
@@ -104,7 +117,11 @@ def _pareto(study: Study, panel: Panel) -> Figure | None:
                 if s == series
             ]
             if own:
-                curves.append(Line(series_name(series), style_of(series), own, series, measure, joined=False, strong=is_gst(series)))
+                curves.append(
+                    Line(
+                        series_name(series), style_of(series), own, series, measure, joined=False, strong=is_gst(series)
+                    )
+                )
         if best:
             steps = [Point(found[n][1].x, found[n][1].y) for n in best]
             curves.append(Line("frontier", FRONTIER, steps, "", measure, plain=True))
@@ -165,7 +182,12 @@ def _spectrum(panel: Panel, sparsity: float, methods: dict[str, list[Row]], end:
         step = max(1, size // _LONGEST)
         overall = sum(mean) / size
         points = [
-            Point(i + 1, mean[i], None, f"eigenvalue {i + 1}: off by {mean[i]:.1f} % (all: {overall:.1f} %, {seeds(len(errors))})")
+            Point(
+                i + 1,
+                mean[i],
+                None,
+                f"eigenvalue {i + 1}: off by {mean[i]:.1f} % (all: {overall:.1f} %, {seeds(len(errors))})",
+            )
             for i in range(0, size, step)
         ]
         curves.append(Line(series_name(series), style_of(series), points, series, strong=is_gst(series), plain=True))
@@ -209,7 +231,7 @@ def _errors(study: Study, panel: Panel, column: str, words: str) -> Figure | Non
     if not curves:
         return None
     frame = Frame(
-        x=sparsity_axis(p.x for c in curves for p in c.points),
+        x=sparsity_axis(study),
         y=Axis.around("mean relative error, %", [0.0, *(p.y + (p.sd or 0) for c in curves for p in c.points)]),
         says=f"Mean relative error of the {words} eigenvalues over sparsity on {panel.title}.",
         height=240,

@@ -71,7 +71,9 @@ def _read_store(file: Path) -> list[Row]:
     try:
         with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as store:
             store.row_factory = sqlite3.Row
-            for (table,) in store.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name").fetchall():
+            for (table,) in store.execute(
+                "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name"
+            ).fetchall():
                 quoted = '"' + table.replace('"', '""') + '"'
                 columns = {column["name"] for column in store.execute(f"PRAGMA table_info({quoted})")}
                 if set(_NEEDED) <= columns:

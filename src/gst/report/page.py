@@ -21,6 +21,7 @@ from gst.report.summary import Study
 from gst.version import __version__
 
 TITLE = "Fewer edges, same answers"
+_SCRIPTS = ("base.js", "charts.js", "downloads.js", "runs.js", "run.js")  # one scope, in this order
 
 
 def render(loaded: Loaded, title: str = TITLE) -> str:
@@ -28,7 +29,7 @@ def render(loaded: Loaded, title: str = TITLE) -> str:
     study = Study(loaded.rows)
     scores = [tables.scores(study, panel) for panel in study.panels]
     extremes, paper = tables.extremes(study), tables.paper(study)
-    script = _file("report.js")
+    script = '"use strict";(() => {\n' + "".join(map(_file, _SCRIPTS)) + "})();"
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return _environment().get_template("report.html.j2").render(
         title=title,
@@ -38,6 +39,7 @@ def render(loaded: Loaded, title: str = TITLE) -> str:
         policy=f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; img-src data:",
         tiles=words.tiles(study),
         sentences=words.sentences(study),
+        details=words.details(study),
         caveats=words.caveats(study),
         filters=filters(study),
         sections={
@@ -77,14 +79,20 @@ def filters(study: Study) -> dict[str, Any]:
 def failures(rows: Iterable[Row]) -> list[tuple[int, str, str]]:
     """How often each reason stopped a run, and one run that it stopped."""
     counted = Counter(row.reason or "no reason given" for row in rows)
-    example = {row.reason or "no reason given": f"{row.dataset} · {row.backbone} · {row.method} at {row.sparsity:g}" for row in rows}
+    example = {
+        row.reason or "no reason given": f"{row.dataset} · {row.backbone} · {row.method} at {row.sparsity:g}"
+        for row in rows
+    }
     return [(count, reason, example[reason]) for reason, count in counted.most_common()]
 
 
 def origin(study: Study, loaded: Loaded) -> dict[str, list[str]]:
     """Where the rows come from: files, commands, machines, versions."""
     names = ("command", "environment", "code")
-    found = {name: [word for word, _ in Counter(getattr(row, name) for row in study.rows).most_common(9) if word] for name in names}
+    found = {
+        name: [word for word, _ in Counter(getattr(row, name) for row in study.rows).most_common(9) if word]
+        for name in names
+    }
     finished = sorted(row.finished for row in study.rows if row.finished)
     found["finished"] = [finished[0], finished[-1]] if finished else []
     return {"files": loaded.sources, "skipped": loaded.skipped, **found}

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gst.bench.rows import COLUMNS, Row
-from gst.report.names import series_of
+from gst.report.names import BACKBONES, series_of
 
 _SHOWN = [name for name in COLUMNS if name != "facts"]
 _DRAWINGS = 3 * 2**20  # bytes of drawings at most: a page must open at once
@@ -43,6 +43,7 @@ def runs_json(rows: Sequence[Row]) -> dict[str, Any]:
         "columns": ["series", *_SHOWN],
         "texts": ["series", *texts],
         "strings": list(strings),
+        "backbones": list(BACKBONES.items()),
         "rows": lines,
         "facts": facts,
         "drawings": [json.loads(text) for text in drawings],

@@ -2,6 +2,7 @@
 
 import math
 import statistics
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -60,8 +61,9 @@ class Extreme:
     series: str
     measure: str
     by_test: float | None  # as in the paper; None: loses at every sparsity measured
-    by_val: float | None  # decided without looking at the test set …
-    test: Stat | None  # … and the test score there
+    by_val: float | None  # decided without looking at the test set
+    by_both: float | None
+    test: Stat | None  # test score at by_val, else at by_test
     difference: Stat | None  # from dense, seed by seed
     rows: tuple[Row, ...]  # those at by_val, else at by_test
 
@@ -90,7 +92,9 @@ class Study:
     @cached_property
     def panels(self) -> list[Panel]:
         """Those with plain runs: nothing varied."""
-        return sorted({panel for panel, _, variation in self.curves if not variation}, key=panel_order)
+        size = Counter(row.profile for row in self.done)
+        found = {panel for panel, _, variation in self.curves if not variation}
+        return sorted(found, key=lambda panel: (-size[panel.profile], panel_order(panel)))
 
     @cached_property
     def series(self) -> list[str]:
@@ -148,10 +152,22 @@ class Study:
         by_test, by_val = (max(fine.get(split, ()), default=None) for split in ("test", "val"))
         chosen = by_val if by_val is not None else by_test
         if chosen is None:
-            return Extreme(panel, series, measure, None, None, None, None, ())
+            return Extreme(panel, series, measure, None, None, None, None, None, ())
         test = self.score(panel, series, chosen, f"{measure}test", variation)
         loss = self.loss(panel, series, chosen, measure, variation)
-        return Extreme(panel, series, measure, by_test, by_val, test, loss, tuple(curve[chosen]))
+        both = max(set(fine["test"]) & set(fine.get("val", ())), default=None)
+        return Extreme(panel, series, measure, by_test, by_val, both, test, loss, tuple(curve[chosen]))
+
+    def losses(self, sparsity: float, measure: str) -> tuple[dict[str, float], int]:
+        """Mean loss of the methods of the fullest panel over those that have them all, best first; and their number."""
+        table: dict[Panel, dict[str, float]] = {}
+        for panel in self.panels:
+            found = {s: self.loss(panel, s, sparsity, measure) for s in self.series_in(panel)}
+            table[panel] = {series: loss.mean for series, loss in found.items() if loss is not None}
+        common = max((scores.keys() for scores in table.values()), key=len, default=set())
+        whole = [scores for scores in table.values() if scores and common <= scores.keys()]
+        means = {series: statistics.fmean(scores[series] for scores in whole) for series in common}
+        return dict(sorted(means.items(), key=lambda pair: -pair[1])), len(whole)
 
     def ranks(self, measure: str) -> dict[str, Stat]:
         """Rank of every method, 1 the best, averaged over the panels and sparsities where all of them were measured."""

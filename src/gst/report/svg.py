@@ -105,9 +105,9 @@ class Frame:
         bottom, right = self.height - BOTTOM, WIDTH - RIGHT
         for tick in self.y.ticks:
             y = self.py(tick)
-            yield Markup('<path class="gridline" d="M{} {}H{}"/><text class="tick" x="{}" y="{}" text-anchor="end">{}</text>').format(
-                LEFT, y, right, LEFT - 7, y + 3.5, f"{tick:g}".replace("-", "−") + self.y.suffix
-            )
+            yield Markup(
+                '<path class="gridline" d="M{} {}H{}"/><text class="tick" x="{}" y="{}" text-anchor="end">{}</text>'
+            ).format(LEFT, y, right, LEFT - 7, y + 3.5, f"{tick:g}".replace("-", "−") + self.y.suffix)
         for tick in self.x.ticks:
             x = self.px(tick)
             name = self.names.get(tick, f"{tick:g}".replace("-", "−") + self.x.suffix)
@@ -116,9 +116,9 @@ class Frame:
         yield Markup('<text class="name" x="{}" y="{}" text-anchor="middle">{}</text>').format(
             (LEFT + right) / 2, self.height - 7, self.x.name
         )
-        yield Markup('<text class="name" transform="translate(11 {})rotate(-90)" text-anchor="middle">{}</text>').format(
-            (TOP + bottom) / 2, self.y.name
-        )
+        yield Markup(
+            '<text class="name" transform="translate(11 {})rotate(-90)" text-anchor="middle">{}</text>'
+        ).format((TOP + bottom) / 2, self.y.name)
         if self.reference is not None:
             yield self._reference(*self.reference)
 
@@ -159,9 +159,7 @@ def _line(frame: Frame, line: Line, shift: float, shown: str | None) -> Markup:
     for n, (p, (x, y)) in enumerate(zip(line.points, at, strict=True)):
         if not p.tip or (line.plain and n % 20 != 10):
             continue
-        parts.append(
-            Markup('<use href="#m{}" x="{}" y="{}" data-tip="{}"/>').format(line.style % MARKERS, x, y, p.tip)
-        )
+        parts.append(Markup('<use href="#m{}" x="{}" y="{}" data-tip="{}"/>').format(line.style % MARKERS, x, y, p.tip))
         if p.label:
             end = x > WIDTH - 90
             parts.append(
@@ -193,8 +191,17 @@ def bars(frame: Frame, groups: Sequence[Sequence[Bar | None]]) -> Markup:
                 continue
             x, y = start + k * width, frame.py(bar.value.mean)
             parts.append(
-                Markup('<g class="line s{}" data-name="{}"><rect class="bar" x="{}" y="{}" width="{}" height="{}" data-tip="{}"/>').format(
-                    bar.style, bar.name, round(x + 0.5, 1), min(y, zero), round(width - 1, 1), round(max(abs(y - zero), 1), 1), bar.tip
+                Markup(
+                    '<g class="line s{}" data-name="{}">'
+                    '<rect class="bar" x="{}" y="{}" width="{}" height="{}" data-tip="{}"/>'
+                ).format(
+                    bar.style,
+                    bar.name,
+                    round(x + 0.5, 1),
+                    min(y, zero),
+                    round(width - 1, 1),
+                    round(max(abs(y - zero), 1), 1),
+                    bar.tip,
                 )
             )
             if bar.value.sd:
@@ -208,7 +215,11 @@ def legend(entries: Iterable[tuple[str, int]], bar: bool = False) -> Markup:
     """Names beside their markers."""
     items = (
         Markup('<li><svg class="key s{}" viewBox="-7 -7 14 14" aria-hidden="true">{}</svg>{}</li>').format(
-            style, Markup('<rect class="bar" x="-5" y="-5" width="10" height="10"/>') if bar else Markup('<use href="#m{}"/>').format(style % MARKERS), name
+            style,
+            Markup('<rect class="bar" x="-5" y="-5" width="10" height="10"/>')
+            if bar
+            else Markup('<use href="#m{}"/>').format(style % MARKERS),
+            name,
         )
         for name, style in entries
     )

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from gst.report.names import BACKBONES, MEASURES, percent, series_name
+from gst.report.names import MEASURES, percent, series_name, series_order
 from gst.report.paper import Claim, claims
-from gst.report.summary import Extreme, Panel, Stat, Study, by_seed, certain
+from gst.report.summary import Extreme, Panel, Stat, Study, by_seed, certain, panel_order
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,10 @@ def _extreme(found: Extreme) -> list[str]:
 
 def savings(found: Extreme) -> tuple[float | None, float | None, float | None]:
     """MACs saved in % (true count, the paper's convention) and speed-up at that sparsity, means over seeds."""
-    means = {c: Stat.of(by_seed(found.rows, c).values()) for c in ("macs_dense", "macs_sparse", "macs_paper", "dense_ms", "sparse_ms")}
+    means = {
+        c: Stat.of(by_seed(found.rows, c).values())
+        for c in ("macs_dense", "macs_sparse", "macs_paper", "dense_ms", "sparse_ms")
+    }
     dense, sparse, paper, before, after = means.values()
     saved = 100 * (1 - sparse.mean / dense.mean) if dense and sparse and dense.mean else None
     counted = 100 * (1 - paper.mean / dense.mean) if dense and paper and dense.mean else None
@@ -106,7 +109,7 @@ def paper(study: Study) -> Table:
         panels.setdefault((panel.dataset.lower(), panel.backbone), []).append(panel)
     lines = [
         Line(cells, panel, claim.series)
-        for claim in claims()
+        for claim in sorted(claims(), key=_claim_order)
         for panel in panels.get((claim.dataset.lower(), claim.backbone), ())
         if (cells := _claim(study, claim, panel)) is not None
     ]
@@ -125,9 +128,20 @@ def _claim(study: Study, claim: Claim, panel: Panel) -> list[str] | None:
         what = f"{what} at {percent(claim.sparsity)}"
     if claim.variation:
         what = f"{what} ({claim.variation.replace(';', ', ')})"
-    difference = Stat(ours.mean - claim.value, None, 1).text(digits, sign=True)
-    name = f"{panel.dataset} · {BACKBONES.get(panel.backbone, panel.backbone)}"
-    return [claim.table, name, series_name(claim.series), f"{what}, {unit}", said, ours.text(digits), difference, panel.profile]
+    shown, difference = ours.text(digits), Stat(ours.mean - claim.value, None, 1).text(digits, sign=True)
+    if claim.quantity == "extreme sparsity" and ours.mean == 0:  # the least that was measured is too much
+        shown, difference = f"< {100 * min(study.curve(panel, claim.series, claim.variation)):g}", "–"
+    named = [claim.table, panel.title, series_name(claim.series), f"{what}, {unit}"]
+    return [*named, said, shown, difference, panel.profile]
+
+
+def _claim_order(claim: Claim) -> tuple[object, ...]:
+    return (
+        int(claim.table.split()[1]),
+        panel_order(Panel(claim.dataset, claim.backbone, "")),
+        claim.quantity,
+        series_order(claim.series),
+    )
 
 
 def measured(study: Study, claim: Claim, panel: Panel) -> Stat | None:

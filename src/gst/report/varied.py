@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
-from gst.report.figures import DENSE, Figure, is_gst, metric_of, seeds, sparsity_axis
+from gst.report.figures import DENSE, Figure, is_gst, metric_of, seeds, share_axis
 from gst.report.names import ABLATIONS, percent, series_name, series_order, style_of, variations_of
 from gst.report.summary import Panel, Stat, Study, by_seed, paired, panel_order
 from gst.report.svg import Axis, Bar, Frame, Line, Point, bars, legend, lines
@@ -20,7 +20,9 @@ def ablations(study: Study) -> list[Figure]:
             (percent(s), [_bar(study, panel, series, s, v, ABLATIONS[v], n) for n, v in enumerate(ABLATIONS)])
             for s in sorted(at)
         ]
-        figures += _bars(study, panel, "edges removed", groups, [(ABLATIONS[v], _tone(n)) for n, v in enumerate(ABLATIONS)])
+        figures += _bars(
+            study, panel, "edges removed", groups, [(ABLATIONS[v], _tone(n)) for n, v in enumerate(ABLATIONS)]
+        )
     return figures
 
 
@@ -28,7 +30,11 @@ def settings(study: Study) -> list[Figure]:
     """Loss against dense for each value of a setting; of two, the second makes groups."""
     figures = []
     for panel, series in _varied(study, lambda names: bool(names) and set(names) <= set(_SYMBOLS)):
-        kinds = {tuple(names): None for v in _of(study, panel, series) if set(names := variations_of(v)) <= set(_SYMBOLS) and names}
+        kinds = {
+            tuple(names): None
+            for v in _of(study, panel, series)
+            if set(names := variations_of(v)) <= set(_SYMBOLS) and names
+        }
         for kind in kinds:
             mine = [v for v in _of(study, panel, series) if tuple(variations_of(v)) == kind]
             values = sorted({variations_of(v)[kind[0]] for v in mine}, key=_number)
@@ -39,8 +45,13 @@ def settings(study: Study) -> list[Figure]:
                 for s in study.curve(panel, series, v):
                     group = groups.setdefault((s, rest), [None] * len(values))
                     k = values.index(words[kind[0]])
-                    group[k] = _bar(study, panel, series, s, v, f"{_SYMBOLS[kind[0]]} = {_short(words[kind[0]])} {rest}".strip(), k)
-            named = [(rest if rest and len({s for s, _ in groups}) == 1 else f"{percent(s)} {rest}".strip(), g) for (s, rest), g in sorted(groups.items())]
+                    group[k] = _bar(
+                        study, panel, series, s, v, f"{_SYMBOLS[kind[0]]} = {_short(words[kind[0]])} {rest}".strip(), k
+                    )
+            named = [
+                (rest if rest and len({s for s, _ in groups}) == 1 else f"{percent(s)} {rest}".strip(), g)
+                for (s, rest), g in sorted(groups.items())
+            ]
             keys = [(f"{_SYMBOLS[kind[0]]} = {_short(value)}", _tone(n)) for n, value in enumerate(values)]
             at = ", ".join(percent(s) for s in sorted({s for s, _ in groups}))
             figures += _bars(study, panel, f"edges removed: {at}" if len(kind) > 1 else "edges removed", named, keys)
@@ -51,10 +62,22 @@ def perturbed(study: Study) -> list[Figure]:
     """Score over the share of edges whose end was moved at random: dense, and GST at each sparsity."""
     figures = []
     for panel, series in _varied(study, lambda names: list(names) == ["relocated"]):
-        mine = sorted((_number(variations_of(v)["relocated"])[0], v) for v in _of(study, panel, series) if list(variations_of(v)) == ["relocated"])
+        mine = sorted(
+            (_number(variations_of(v)["relocated"])[0], v)
+            for v in _of(study, panel, series)
+            if list(variations_of(v)) == ["relocated"]
+        )
         curves = []
         sparsities = sorted({s for _, v in mine for s in study.curve(panel, series, v)})
-        full = [(x, Stat.of(by_seed((r for rows in study.curve(panel, series, v).values() for r in rows), "dense_test").values())) for x, v in mine]
+        full = [
+            (
+                x,
+                Stat.of(
+                    by_seed((r for rows in study.curve(panel, series, v).values() for r in rows), "dense_test").values()
+                ),
+            )
+            for x, v in mine
+        ]
         curves.append(_curve("dense", DENSE, "", ((100 * x, stat) for x, stat in full), "edges moved"))
         for n, s in enumerate(sparsities):
             found = ((100 * x, study.score(panel, series, s, "test", v)) for x, v in mine)
@@ -75,7 +98,13 @@ def tickets(study: Study) -> list[Figure]:
     figures = []
     for panel in sorted(found, key=panel_order):
         curves = [
-            _curve(series_name(s), style_of(s), s, ((100 * x, y) for x, y in sorted(found[panel][s].items())), "edges removed")
+            _curve(
+                series_name(s),
+                style_of(s),
+                s,
+                ((100 * x, y) for x, y in sorted(found[panel][s].items())),
+                "edges removed",
+            )
             for s in sorted(found[panel], key=series_order)
         ]
         figures += _lines(study, panel, "edges removed, %", [c for c in curves if c.points])
@@ -116,7 +145,9 @@ def _bar(study: Study, panel: Panel, series: str, s: float, variation: str, name
     score = Stat.of(by_seed(rows, "test").values())
     if loss is None or score is None:
         return None
-    return Bar(name, _tone(n), loss, f"{percent(s)} removed: {score}, {loss.text(sign=True)} against dense ({seeds(loss.n)})")
+    return Bar(
+        name, _tone(n), loss, f"{percent(s)} removed: {score}, {loss.text(sign=True)} against dense ({seeds(loss.n)})"
+    )
 
 
 def _bars(
@@ -148,9 +179,8 @@ def _lines(study: Study, panel: Panel, x: str, curves: Sequence[Line]) -> list[F
         return []
     ends = [p.y + k * (p.sd or 0) for c in curves for p in c.points for k in (-1, 1)]
     metric = metric_of(study, panel)
-    axis = sparsity_axis(p.x for c in curves for p in c.points)
     frame = Frame(
-        x=Axis(x, axis.low, axis.high, ticks=axis.ticks),
+        x=share_axis(x, (p.x for c in curves for p in c.points)),
         y=Axis.around(f"test {metric}, %", ends),
         says=f"Test {metric} on {panel.title} over {x}. Arrow keys walk along the points.",
         height=260,
