@@ -11,7 +11,7 @@ import typer
 from gst import console
 from gst.cache import Cache
 from gst.checkpoint import EVERY, Checkpoint, NoCheckpoint
-from gst.commands import report
+from gst.commands import bench, report
 from gst.commands.words import Json, RunFolder, load_data, print_json, with_settings
 from gst.data import datasets as list_datasets
 from gst.data import load
@@ -35,6 +35,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     help="Fewer edges, same answers: graph sparse training and its peers.",
 )
+bench.register(app)
 report.register(app)
 _NO_WORDS = ("context", "settings", "out", "resume", "checkpoint_every", "quiet", "as_json")  # no part of what is run
 

@@ -65,7 +65,7 @@ class Row:
 
     @classmethod
     def from_words(cls, words: dict[str, Any]) -> "Row":
-        """The row that such text means; columns it lacks are not measured."""
+        """The row that such text, or values of their own kind, mean; columns it lacks are not measured."""
         return cls(**{name: _value(name, words[name]) for name in COLUMNS if words.get(name) is not None})
 
     def variations(self) -> dict[str, str]:
@@ -74,8 +74,8 @@ class Row:
 
 
 COLUMNS = tuple(column.name for column in fields(Row))
-_KINDS = {name: (get_args(kind) or (kind,))[0] for name, kind in get_type_hints(Row).items()}
-_KINDS["facts"] = dict
+KINDS = {name: (get_args(kind) or (kind,))[0] for name, kind in get_type_hints(Row).items()}
+KINDS["facts"] = dict
 
 
 def _text(value: Any) -> str:
@@ -86,11 +86,11 @@ def _text(value: Any) -> str:
     return repr(value) if isinstance(value, float) else str(value)
 
 
-def _value(name: str, text: str) -> Any:
-    kind = _KINDS[name]
+def _value(name: str, word: Any) -> Any:
+    kind = KINDS[name]
     if kind is dict:
-        return json.loads(text) if text else {}
-    return None if text == "" and kind is not str else kind(text)
+        return json.loads(word) if word else {}
+    return None if word == "" and kind is not str else kind(word)
 
 
 def read_csv(path: Path) -> list[Row]:

@@ -7,10 +7,11 @@ from typing import Annotated
 import typer
 
 from gst import console
+from gst.commands.bench import DB
 from gst.commands.words import Json, print_json
 from gst.errors import InputError
 
-_PLACES = (Path("runs/bench.db"), Path("results"))  # the store of gst bench, then the committed record
+_PLACES = (DB, Path("results"))  # the store of gst bench, then the committed record
 
 
 def register(app: typer.Typer) -> None:

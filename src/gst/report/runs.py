@@ -25,7 +25,7 @@ def runs_json(rows: Sequence[Row]) -> dict[str, Any]:
             value = series_of(row) if name == "series" else getattr(row, name)
             line.append(strings.setdefault(value, len(strings)) if isinstance(value, str) else _short(value))
         lines.append(line)
-        found = pruned_facts(row.facts.get("pruned"))
+        found = pruned_facts(row.facts)
         if found is None:
             continue
         drawing = found.pop("drawing", None)

@@ -141,8 +141,8 @@ def caveats(study: Study) -> list[str]:
         "Sparsity is the share of edges removed. Scores are per cent on the test nodes at the best validation epoch, "
         f"mean ± sample standard deviation over seeds ({several} a point). Differences from dense are paired by seed.",
         "Returned model: what the method hands over; GST’s has trained on while its graph changed. Fresh model: new "
-        "weights, trained on the sparse graph alone. Warm start: weights trained on the full graph, then on the sparse one. "
-        "Compare methods within one of the three.",
+        "weights, trained on the sparse graph alone. Warm start: weights trained on the full graph, then on the sparse "
+        "one. Compare methods within one of the three.",
     ]
     profiles = sorted({row.profile for row in study.done})
     if len(profiles) > 1:

@@ -1,0 +1,144 @@
+"""Where cells run: processes of this machine, or Ray. Both survive the death of a worker."""
+
+import logging
+import multiprocessing
+import os
+import queue
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import Any, cast
+
+from gst.bench.cells import Cell
+from gst.bench.rows import Row
+from gst.errors import InputError
+
+ATTEMPTS = 3  # of a cell whose worker dies; then it counts as failed
+Engine = Callable[[list[list[Cell]], int, Path | None], Iterator[Row]]
+
+
+@dataclass
+class Worker:
+    """A process, the pipe to it, the cells it has been given and how often the first of them was tried."""
+
+    process: Any
+    pipe: Connection
+    cells: list[Cell] = field(default_factory=list)
+    attempts: int = 0
+
+
+def local(groups: list[list[Cell]], workers: int, root: Path | None) -> Iterator[Row]:
+    """One cell at a time in each of so many processes, the cells of a group in one process; rows as they come."""
+    waiting = list(groups)
+    running = {worker.pipe: worker for worker in (_start(root) for _ in range(min(workers, len(groups))))}
+    try:
+        for worker in running.values():
+            _give(worker, waiting)
+        while running:
+            for pipe in wait(list(running)):
+                worker = running[cast(Connection, pipe)]
+                try:
+                    row = worker.pipe.recv()
+                except (EOFError, OSError):
+                    del running[worker.pipe]
+                    worker.process.join()
+                    lost, died = worker.cells[0], _died(worker.process.exitcode)
+                    row = None if worker.attempts < ATTEMPTS else lost.row(status="failed", reason=f"its worker {died}")
+                    new = _start(root)
+                    new.cells, new.attempts = worker.cells, worker.attempts
+                    running[new.pipe] = worker = new
+                if row is not None:
+                    yield row
+                    worker.cells, worker.attempts = worker.cells[1:], 0
+                if not _give(worker, waiting):
+                    del running[worker.pipe]
+                    worker.pipe.close()
+                    worker.process.join()
+    finally:
+        for worker in running.values():
+            worker.process.terminate()
+            worker.process.join()
+
+
+def _give(worker: Worker, waiting: list[list[Cell]]) -> bool:
+    """Sends the next cell of its group, or the first of the next group; whether there was one."""
+    if not worker.cells:
+        if not waiting:
+            return False
+        worker.cells = waiting.pop(0)
+    worker.attempts += 1
+    with suppress(OSError):  # it has died: the pipe will say so
+        worker.pipe.send(worker.cells[0])
+    return True
+
+
+def _start(root: Path | None) -> Worker:
+    context = multiprocessing.get_context("spawn")  # threads of numerical libraries do not survive a fork
+    here, there = context.Pipe()
+    process = context.Process(target=_work, args=(there, root), daemon=True)
+    process.start()
+    there.close()
+    return Worker(process, here)
+
+
+def _work(pipe: Connection, root: Path | None) -> None:
+    """A worker: imports once, then runs what it is sent. When its parent dies, so does it, even amid a cell."""
+    todo: queue.SimpleQueue[Cell] = queue.SimpleQueue()
+
+    def listen() -> None:
+        try:
+            while True:
+                todo.put(pipe.recv())
+        except (EOFError, OSError):
+            os._exit(0)
+
+    threading.Thread(target=listen, daemon=True).start()
+    from gst.bench.work import run_cell  # noqa: PLC0415 - heavy, and not needed where cells are handed out
+
+    while True:
+        pipe.send(run_cell(todo.get(), root))
+
+
+def _died(code: int | None) -> str:
+    return f"was killed by signal {-code}" if code is not None and code < 0 else f"ended with code {code}"
+
+
+def on_ray(groups: list[list[Cell]], workers: int, root: Path | None) -> Iterator[Row]:
+    """The same as tasks of Ray, one a cell, so many at a time; Ray itself redoes those of a worker that dies."""
+    try:
+        import ray  # noqa: PLC0415 - an extra
+    except ImportError:
+        raise InputError("--engine ray needs Ray: pip install 'graph-sparse-training[ray]'") from None
+    from gst.bench.work import run_cell  # noqa: PLC0415
+
+    begun = not ray.is_initialized()
+    if begun:
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        address = os.environ.get("RAY_ADDRESS")
+        mine: dict[str, Any] = {} if address else {"num_cpus": workers, "include_dashboard": False}
+        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, **mine)
+    task: Any = ray.remote(num_cpus=1, max_retries=ATTEMPTS - 1)(run_cell)
+    waiting = list(groups)
+    running: dict[Any, list[Cell]] = {}
+    try:
+        while running or waiting:
+            while waiting and len(running) < workers:
+                cells = waiting.pop(0)
+                running[task.remote(cells[0], root)] = cells
+            for reference in ray.wait(list(running))[0]:
+                cells = running.pop(reference)
+                try:
+                    yield ray.get(reference)
+                except ray.exceptions.RayError as error:
+                    yield cells[0].row(status="failed", reason=f"Ray: {str(error).splitlines()[0]}")
+                if cells[1:]:
+                    running[task.remote(cells[1], root)] = cells[1:]
+    finally:
+        if begun:
+            ray.shutdown()
+
+
+ENGINES: dict[str, Engine] = {"local": local, "ray": on_ray}

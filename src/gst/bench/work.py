@@ -1,0 +1,150 @@
+"""The work of one cell, in whatever process it lands: from a description to a row."""
+
+import sys
+import traceback
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from gst.artifact import flatten, unflatten
+from gst.bench.cells import Cell
+from gst.bench.rows import Row
+from gst.cache import Cache, Content
+from gst.data import load
+from gst.data.roots import data_root
+from gst.errors import GSTError
+from gst.evaluate.latency import inference_times
+from gst.evaluate.pruned import facts_of
+from gst.evaluate.robustness import relocate
+from gst.evaluate.spectrum import compare_spectra
+from gst.graph import EdgeSet
+from gst.problem import Problem
+from gst.protocol import sparsify
+from gst.sparsifiers import GST, UGS
+from gst.sparsifiers.iterative import prune_count
+from gst.sparsifiers.ugs import train_ticket
+from gst.training import seeded, train
+
+
+@lru_cache(maxsize=2)
+def load_once(dataset: str, root: Path | None) -> Data:
+    """A data set, read once a process."""
+    return load(dataset, root=root)
+
+
+def run_cell(cell: Cell, root: Path | None = None) -> Row:
+    """The row of a cell; of one that fails, with the reason."""
+    torch.set_num_threads(1)
+    words: dict[str, Any] = {}
+    try:
+        words = _measure(cell, root)
+    except GSTError as error:
+        words = {"status": "failed", "reason": str(error)}
+    except Exception as error:  # whatever it is, it must not stop the others
+        last = traceback.extract_tb(sys.exc_info()[2])[-1]
+        place = f"{Path(last.filename).name}:{last.lineno}"
+        words = {"status": "failed", "reason": f"{type(error).__name__} in {place}: {' '.join(str(error).split())}"}
+    return cell.row(**words)
+
+
+def _measure(cell: Cell, root: Path | None) -> dict[str, Any]:
+    data = load_once(cell.dataset, root)
+    varied = {name: value for name, value in cell.variation.items() if name not in ("relocated", "rounds")}
+    if relocated := cell.variation.get("relocated"):
+        data = relocate(data, relocated, cell.seed)
+    cache = Cache(data_root(root) / "anchors")
+    settings = {**cell.settings, **varied, "seed": cell.seed}
+    if cell.recipe:
+        settings["recipe"] = cell.recipe
+    problem = Problem(data, backbone=cell.backbone, cache=cache, **settings)
+    if "rounds" in cell.variation:
+        return {**_ticket(cell, problem), **problem.dense_scores()}
+    own_model = cell.method == "gst"  # the others return the very model that a fresh training gives
+    result = sparsify(
+        data,
+        cell.method,
+        backbone=cell.backbone,
+        sparsity=cell.sparsity,
+        dense=True,
+        retrain=own_model,
+        cache=cache,
+        **settings,
+        **cell.options,
+    )
+    found, edges = result.metrics, EdgeSet.from_data(data)
+    keep = kept_edges(edges, result.edge_mask)
+    names = ("edges_total", "edges_kept", "metric", "val", "test", "dense_val", "dense_test")
+    words = {name: found[name] for name in names}
+    fresh = "retrain_" if own_model else ""
+    words |= {"retrain_val": found[f"{fresh}val"], "retrain_test": found[f"{fresh}test"]}
+    words |= warm_scores(problem, keep)
+    words["seconds"] = sum(found["seconds"][phase] for phase in ("anchor", "topology", "sparse"))
+    times = inference_times(result.model, data, result.graph)  # type: ignore[arg-type]
+    words |= {"dense_ms": times["dense_ms"], "sparse_ms": times["sparse_ms"]}
+    facts = facts_of(data, edges, keep) if cell.seed == 0 else {}  # kilobytes: one seed is enough to look at
+    if cell.spectrum:
+        spectra = compare_spectra(edges, keep)
+        words |= {"spectrum_top": spectra.top_error, "spectrum_bottom": spectra.bottom_error}
+        facts["spectrum"] = spectra.facts()
+    return {**words, "facts": facts}
+
+
+def kept_edges(edges: EdgeSet, column_mask: Tensor) -> Tensor:
+    """One truth value per edge from one per column."""
+    keep = torch.zeros(edges.num_edges, dtype=torch.bool)
+    real = edges.column_edge >= 0
+    keep[edges.column_edge[real]] = column_mask[real]
+    return keep
+
+
+def warm_scores(problem: Problem, keep: Tensor) -> dict[str, float]:
+    """``warm_val`` and ``warm_test``: E epochs on the full graph, then D on the sparse one, the budget of all."""
+    settings, network = problem.settings, problem.network()
+
+    def make() -> Content:
+        with seeded(settings.seed + 1):
+            trainer = problem.trainer(network)
+            best = train(
+                trainer, problem.edges, settings.anchor_epochs, "dense", 0.0, problem.watch, problem.checkpoint
+            )
+        return flatten("model", best.kept["model"]), {"val": best.val}
+
+    tensors, _ = problem.store.get("warm", problem.depends, make)
+    network.module.load_state_dict(unflatten("model", tensors))
+    edges = problem.edges.subset(keep.to(problem.device))
+    with seeded(settings.seed + 2):
+        trainer = problem.trainer(network)
+        best = train(trainer, edges, settings.sparse_epochs, "sparse", 0.0, problem.watch, problem.checkpoint)
+    return {"warm_val": best.val, "warm_test": trainer.evaluate(edges, "test")}
+
+
+def _ticket(cell: Cell, problem: Problem) -> dict[str, Any]:
+    """A lottery ticket after so many rounds: UGS's weights, on UGS's graph or on GST's of as many edges."""
+    kept = problem.edges.num_edges
+    for _ in range(cell.variation["rounds"]):
+        kept -= prune_count(kept, cell.options["prune_ratio"])
+    chosen: dict[str, Any] = {"backbone": problem.backbone, "keep": kept}
+    ticket = UGS(**chosen, **cell.options)
+    scores, stages, _ = ticket.path(problem, kept)
+    masks = unflatten("weights", stages[-1].extra)
+    keep = scores > 1 - kept / problem.edges.num_edges
+    seconds = sum(stage.seconds for stage in stages)
+    if cell.method == "ugs+gst":
+        other = GST(**chosen).fit_problem(problem)
+        keep = other.keep_.to(problem.device)
+        seconds += sum(other.seconds_.values())
+    network, val = train_ticket(problem, keep, masks)
+    sizes = [mask.numel() for mask in masks.values()]
+    return {
+        "edges_total": problem.edges.num_edges,
+        "edges_kept": int(keep.sum()),
+        "metric": problem.task.metric,
+        "val": val,
+        "test": problem.trainer(network).evaluate(problem.edges.subset(keep), "test"),
+        "weight_sparsity": 1 - sum(int(mask.sum()) for mask in masks.values()) / sum(sizes),
+        "seconds": seconds,
+    }

@@ -1,0 +1,105 @@
+"""``gst bench``: the paper's experiments."""
+
+import os
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gst import console
+from gst.commands.words import Json, print_json
+
+DB = Path("runs/bench.db")
+
+
+def register(app: typer.Typer) -> None:
+    app.command("bench")(bench)
+
+
+def bench(
+    name: Annotated[str, typer.Argument(help="fig1, rq1, rq2, rq3, rq4-…, rq5-…")],
+    profile: Annotated[str, typer.Option(help="smoke, quick or paper: how large everything is")] = "quick",
+    only: Annotated[str | None, typer.Option(help="filter such as dataset=cora,backbone=gcn")] = None,
+    limit: Annotated[int | None, typer.Option(min=0, help="at most so many runs this time")] = None,
+    seeds: Annotated[int | None, typer.Option(min=1, help="number of seeds, instead of the profile's")] = None,
+    db: Annotated[Path, typer.Option(help="store of finished runs")] = DB,
+    start: Annotated[Path | None, typer.Option("--from", help="record to go on from: folder, CSV or store")] = None,
+    record: Annotated[Path | None, typer.Option(help="folder to write the CSV record to")] = None,
+    engine: Annotated[str, typer.Option(help="local or ray")] = "local",
+    workers: Annotated[int | None, typer.Option(min=1, help="processes, else one a core")] = None,
+    data_root: Annotated[Path | None, typer.Option(help="folder of data and caches, else $GST_DATA")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="no progress")] = False,
+    as_json: Json = False,
+) -> None:
+    """Run an experiment of the paper; what is done already is not done again."""
+    from gst.bench.cells import chosen  # noqa: PLC0415 - other commands need none of this
+    from gst.bench.engines import ENGINES  # noqa: PLC0415
+    from gst.bench.experiments import EXPERIMENTS, PROFILES, cells_of  # noqa: PLC0415
+    from gst.bench.live import watching  # noqa: PLC0415
+    from gst.bench.record import read_rows, write_record  # noqa: PLC0415
+    from gst.bench.runner import carry_out, make_plan  # noqa: PLC0415
+    from gst.bench.store import Store  # noqa: PLC0415
+    from gst.bench.summary import summarise  # noqa: PLC0415
+    from gst.errors import InputError  # noqa: PLC0415
+    from gst.resolve import resolve_name  # noqa: PLC0415
+
+    begun = time.monotonic()
+    name, profile = resolve_name("experiment", name, EXPERIMENTS), resolve_name("profile", profile, PROFILES)
+    resolve_name("engine", engine, ENGINES)
+    cells = list(chosen(cells_of(name, profile, seeds), only))
+    if not cells:
+        raise InputError(f"--only {only}: no run of {name} --profile {profile} is like that")
+    with Store(db) as store:
+        if start is not None:
+            store.add(read_rows(start))
+        plan = make_plan(cells, store, limit, data_root)
+        count = workers or _cores()
+        with watching(f"{name} · {EXPERIMENTS[name].title} · {profile}", plan, quiet) as watch:
+            carry_out(plan, store, engine, count, data_root, watch)
+        rows = [row for row in store.rows(name, profile) if row.key in plan.cells]
+        written = [] if record is None else write_record(record, store.rows(name))
+    lines, failed = summarise(rows), [row for row in rows if row.status == "failed"]
+    if as_json:
+        print_json(
+            {
+                "experiment": name,
+                "profile": profile,
+                "cells": len(plan.cells),
+                "ran": len(plan.todo) + len(plan.hopeless),
+                "done": len(rows) - len(failed),
+                "failed": [{"reason": row.reason, "command": row.command} for row in failed],
+                "db": str(db),
+                "record": [str(path) for path in written],
+                "seconds": time.monotonic() - begun,
+                "table": lines,
+            }
+        )
+        return
+    show(lines)
+    for reason in sorted({row.reason for row in failed}):
+        console.out.print(f"failed: {sum(row.reason == reason for row in failed)} × {reason}", soft_wrap=True)
+    console.out.print(f"{len(rows) - len(failed)} of {len(plan.cells)} runs done, in {db}", soft_wrap=True)
+
+
+def show(lines: list[dict[str, object]]) -> None:
+    """Means ± standard deviations over seeds, of what was measured."""
+    names = ["dataset", "backbone", "method", "recipe", "variation", "sparsity", "seeds"]
+    scores = [c for c in ("dense_test", "test", "retrain_test", "warm_test") if any(c in line for line in lines)]
+    scores += [c for c in ("spectrum_top", "spectrum_bottom") if any(c in line for line in lines)]
+    names = [n for n in names if any(line[n] != "" for line in lines)]
+    console.table(
+        "", [*names, *scores], [[*(line[n] for n in names), *(_pm(line, c) for c in scores)] for line in lines]
+    )
+
+
+def _pm(line: dict[str, object], column: str) -> str | None:
+    if column not in line:
+        return None
+    digits = 2 if column.startswith("spectrum") else 1
+    spread = f" ± {line[f'{column}_sd']:.{digits}f}" if f"{column}_sd" in line else ""
+    return f"{line[column]:.{digits}f}{spread}"
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
