@@ -14,6 +14,7 @@ from gst.checkpoint import EVERY, Checkpoint, NoCheckpoint
 from gst.commands import bench
 from gst.commands.drift import drift
 from gst.commands.search import search
+from gst.commands import bench, report
 from gst.commands.words import Json, RunFolder, load_data, print_json, with_settings
 from gst.data import datasets as list_datasets
 from gst.data import load
@@ -38,6 +39,7 @@ app = typer.Typer(
     help="Fewer edges, same answers: graph sparse training and its peers.",
 )
 bench.register(app)
+report.register(app)
 _NO_WORDS = ("context", "settings", "out", "resume", "checkpoint_every", "quiet", "as_json")  # no part of what is run
 
 

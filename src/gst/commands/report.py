@@ -1,0 +1,56 @@
+"""``gst report``: rows of experiments as one page."""
+
+import webbrowser
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gst import console
+from gst.commands.bench import DB
+from gst.commands.words import Json, print_json
+from gst.errors import InputError
+
+_PLACES = (DB, Path("results"))  # the store of gst bench, then the committed record
+
+
+def register(app: typer.Typer) -> None:
+    app.command("report")(report)
+
+
+def report(
+    rows: Annotated[Path | None, typer.Argument(help="store of gst bench, CSV file or folder of them")] = None,
+    db: Annotated[Path | None, typer.Option(help="the same, as an option")] = None,
+    output: Annotated[Path, typer.Option("--output", "-o", help="file to write")] = Path("report.html"),
+    title: Annotated[str | None, typer.Option(help="heading of the page")] = None,
+    show: Annotated[bool, typer.Option("--open", help="open it in the browser")] = False,
+    as_json: Json = False,
+) -> None:
+    """Write one self-contained HTML page about the runs of gst bench."""
+    from gst import artifact  # noqa: PLC0415 - other commands need none of this
+    from gst.report import load_rows, render  # noqa: PLC0415
+    from gst.report.page import TITLE  # noqa: PLC0415
+
+    if rows is not None and db is not None:
+        raise InputError("give the rows either as an argument or as --db, not both")
+    loaded = load_rows(rows or db or _place())
+    page = render(loaded, title or TITLE).encode()
+    artifact.write_bytes(output, page)
+    done = sum(row.status == "done" for row in loaded.rows)
+    if as_json:
+        facts = {"out": str(output), "runs": len(loaded.rows), "done": done, "bytes": len(page)}
+        print_json({**facts, "files": loaded.sources, "skipped": loaded.skipped})
+    else:
+        for name in loaded.skipped:
+            console.err.print(f"left out {name}: it holds no rows of gst bench", soft_wrap=True)
+        console.out.print(f"wrote {output}: {done} runs, {len(page) / 2**20:.1f} MiB", soft_wrap=True)
+    if show:
+        webbrowser.open(output.absolute().as_uri())
+
+
+def _place() -> Path:
+    for place in _PLACES:
+        if place.exists():
+            return place
+    places = " nor ".join(map(str, _PLACES))
+    raise InputError(f"no rows: there is neither {places} here; name a store, a CSV file or a folder")

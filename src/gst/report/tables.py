@@ -1,0 +1,159 @@
+"""The page's tables: headings, cells and the facts that filters and LaTeX need."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from gst.report.names import MEASURES, percent, series_name, series_order
+from gst.report.paper import Claim, claims
+from gst.report.summary import Extreme, Panel, Stat, Study, by_seed, certain, panel_order
+
+
+@dataclass(frozen=True)
+class Line:
+    """A row of a table; the names are what filters know it by."""
+
+    cells: Sequence[str]
+    panel: Panel
+    series: str = ""
+    measure: str | None = None
+    best: frozenset[int] = frozenset()  # cells in bold
+
+
+@dataclass(frozen=True)
+class Table:
+    name: str  # file name of its downloads
+    caption: str
+    columns: Sequence[str]
+    lines: Sequence[Line]
+    numeric: frozenset[int] = field(default_factory=frozenset)  # columns set to the right
+
+
+def scores(study: Study, panel: Panel) -> Table:
+    """Mean ± sd of every method at every sparsity; the best of a column, among one measure, in bold."""
+    sparsities = study.sparsities_in(panel)
+    found: dict[tuple[str, str], list[Stat | None]] = {}
+    for series in study.series_in(panel):
+        for measure in MEASURES:
+            row = [study.score(panel, series, s, f"{measure}test") for s in sparsities]
+            if any(row):
+                found[series, measure] = row
+    best = {
+        (measure, n): max((row[n].mean for (_, m), row in found.items() if m == measure and row[n]), default=None)  # type: ignore[union-attr]
+        for measure in MEASURES
+        for n in range(len(sparsities))
+    }
+    lines = [
+        Line(
+            [series_name(series), MEASURES[measure], *("–" if stat is None else str(stat) for stat in row)],
+            panel,
+            series,
+            measure,
+            frozenset(n + 2 for n, stat in enumerate(row) if stat is not None and stat.mean == best[measure, n]),
+        )
+        for (series, measure), row in found.items()
+    ]
+    dense = Stat.of(study.dense(panel).values())
+    caption = f"{panel.title}: test score, mean ± sd over seeds" + (f"; dense {dense}" if dense else "")
+    columns = ["method", "model", *(percent(s) for s in sparsities)]
+    return Table(f"scores-{panel.dataset}-{panel.backbone}", caption, columns, lines, frozenset(range(2, len(columns))))
+
+
+def extremes(study: Study) -> Table:
+    """Largest sparsity without loss, what it saves and what it costs."""
+    every = study.extremes
+    lines = [Line(_extreme(found), found.panel, found.series, found.measure) for found in every]
+    columns = [
+        "data · backbone", "method", "model", "by test", "by validation", "test there", "against dense",
+        "MACs saved", "paper’s count", "speed-up",
+    ]  # fmt: skip
+    caption = "Largest measured share of edges removed whose mean score is within one point of the dense mean"
+    return Table("extreme-sparsity", caption, columns, lines, frozenset(range(3, 10)))
+
+
+def _extreme(found: Extreme) -> list[str]:
+    def share(value: float | None) -> str:
+        return "none" if value is None else percent(value)
+
+    loss = "–" if found.difference is None else found.difference.text(sign=True)
+    saved, counted, faster = savings(found)
+    return [
+        found.panel.title,
+        series_name(found.series),
+        MEASURES[found.measure],
+        share(found.by_test),
+        share(found.by_val),
+        "–" if found.test is None else str(found.test),
+        loss + (" *" if found.difference and certain(found.difference) else ""),
+        "–" if saved is None else f"{saved:.1f} %",
+        "–" if counted is None else f"{counted:.1f} %",
+        "–" if faster is None else f"{faster:.2f} ×",
+    ]
+
+
+def savings(found: Extreme) -> tuple[float | None, float | None, float | None]:
+    """MACs saved in % (true count, the paper's convention) and speed-up at that sparsity, means over seeds."""
+    means = {
+        c: Stat.of(by_seed(found.rows, c).values())
+        for c in ("macs_dense", "macs_sparse", "macs_paper", "dense_ms", "sparse_ms")
+    }
+    dense, sparse, paper, before, after = means.values()
+    saved = 100 * (1 - sparse.mean / dense.mean) if dense and sparse and dense.mean else None
+    counted = 100 * (1 - paper.mean / dense.mean) if dense and paper and dense.mean else None
+    return saved, counted, before.mean / after.mean if before and after and after.mean else None
+
+
+def paper(study: Study) -> Table:
+    """Every number of the paper beside ours, for the data, backbones and methods that the rows hold."""
+    panels: dict[tuple[str, str], list[Panel]] = {}
+    for panel in sorted({panel for panel, _, _ in study.curves}):
+        panels.setdefault((panel.dataset.lower(), panel.backbone), []).append(panel)
+    lines = [
+        Line(cells, panel, claim.series)
+        for claim in sorted(claims(), key=_claim_order)
+        for panel in panels.get((claim.dataset.lower(), claim.backbone), ())
+        if (cells := _claim(study, claim, panel)) is not None
+    ]
+    columns = ["paper", "data · backbone", "method", "quantity", "paper says", "measured", "difference", "profile"]
+    return Table("paper-and-measured", "The paper’s numbers beside ours", columns, lines, frozenset((4, 5, 6)))
+
+
+def _claim(study: Study, claim: Claim, panel: Panel) -> list[str] | None:
+    ours = measured(study, claim, panel)
+    if ours is None:
+        return None
+    unit, digits = ("×", 2) if claim.quantity == "speed-up" else ("%", 1)
+    said = Stat(claim.value, claim.sd, 1).text(digits)
+    what = claim.quantity
+    if claim.sparsity is not None:
+        what = f"{what} at {percent(claim.sparsity)}"
+    if claim.variation:
+        what = f"{what} ({claim.variation.replace(';', ', ')})"
+    shown, difference = ours.text(digits), Stat(ours.mean - claim.value, None, 1).text(digits, sign=True)
+    if claim.quantity == "extreme sparsity" and ours.mean == 0:  # the least that was measured is too much
+        shown, difference = f"< {100 * min(study.curve(panel, claim.series, claim.variation)):g}", "–"
+    named = [claim.table, panel.title, series_name(claim.series), f"{what}, {unit}"]
+    return [*named, said, shown, difference, panel.profile]
+
+
+def _claim_order(claim: Claim) -> tuple[object, ...]:
+    return (
+        int(claim.table.split()[1]),
+        panel_order(Panel(claim.dataset, claim.backbone, "")),
+        claim.quantity,
+        series_order(claim.series),
+    )
+
+
+def measured(study: Study, claim: Claim, panel: Panel) -> Stat | None:
+    """Our figure for a number of the paper: of the returned model, as theirs are."""
+    if claim.quantity == "score":
+        assert claim.sparsity is not None
+        return study.score(panel, claim.series, claim.sparsity, "test", claim.variation)
+    found = study.extreme(panel, claim.series, "", claim.variation)
+    if found is None:
+        return None
+    if claim.quantity == "extreme sparsity":
+        return Stat(100 * (found.by_test or 0.0), None, 1)
+    saved, _, faster = savings(found)
+    value = saved if claim.quantity == "MACs saved" else faster
+    return None if value is None else Stat(value, None, 1)

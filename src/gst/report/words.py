@@ -1,0 +1,152 @@
+"""The page in words: what was measured, what it says, what it does not."""
+
+from collections.abc import Iterable
+
+from gst.report.names import BACKBONES, MEASURES, percent, series_name
+from gst.report.summary import EPSILON, Extreme, Panel, Stat, Study, certain
+
+_MIDDLE = 0.5  # the sparsity that is spoken of is the one nearest to it
+
+
+def tiles(study: Study) -> list[tuple[str, str]]:
+    """A few large numbers: figure and what it counts."""
+    seeds = {row.seed for row in study.done}
+    found = [
+        (f"{len(study.done):,}", "runs" if not study.failed else f"runs done, {len(study.failed):,} failed"),
+        (str(len({row.dataset for row in study.done})), "data sets"),
+        (str(len(study.series)), "methods"),
+        (str(len(seeds)), "seeds" if len(seeds) > 1 else "seed"),
+    ]
+    best = max((e for e in study.extremes if e.by_both), key=lambda e: e.by_both or 0, default=None)
+    if best is not None and best.by_both:
+        found.append(
+            (
+                percent(best.by_both),
+                f"of {best.panel.dataset}’s edges gone, within {EPSILON:g} point of dense ({series_name(best.series)})",
+            )
+        )
+    return found
+
+
+def sentences(study: Study) -> list[str]:
+    """What a reader with half a minute should know."""
+    return [*_of_losses(study), *_of_ranks(study), *_of_limits(study)]
+
+
+def details(study: Study) -> list[str]:
+    """Panel by panel; methods are chosen by validation, the test score is told."""
+    return _of_panels(study)
+
+
+def _middle(sparsities: Iterable[float]) -> float | None:
+    return min(sparsities, key=lambda value: (abs(value - _MIDDLE), value), default=None)
+
+
+def _of_losses(study: Study) -> list[str]:
+    told = []
+    s = _middle(sparsity for panel in study.panels for sparsity in study.sparsities_in(panel))
+    for measure, words in MEASURES.items():
+        losses, panels = study.losses(s, measure) if s is not None else ({}, 0)
+        if len(losses) < 2:
+            continue
+        each = [f"{series_name(series)} {_points(loss)}" for series, loss in losses.items()]
+        listed = ", ".join(each if len(each) < 6 else [*each[:4], "…", each[-1]])
+        told.append(
+            f"With {percent(s or 0)} of the edges removed, {words}, mean difference from dense {_over(panels)}: "
+            f"{listed} points."
+        )
+    return told
+
+
+def _over(panels: int) -> str:
+    return "on one graph and backbone" if panels == 1 else f"over {panels} graphs and backbones"
+
+
+def _points(value: float) -> str:
+    return f"{value:+.1f}".replace("-", "−")
+
+
+def _of_limits(study: Study) -> list[str]:
+    """How far the best goes, where validation and test agree that nothing is lost."""
+    far: dict[Panel, Extreme] = {}
+    for e in study.extremes:
+        if e.by_both and (e.panel not in far or e.by_both > (far[e.panel].by_both or 0)):
+            far[e.panel] = e
+    if not far:
+        return [f"No method stays within {EPSILON:g} point of dense, on validation and test, at any sparsity measured."]
+    each = [
+        f"{p.title} {percent(e.by_both or 0)} ({series_name(e.series)}, {MEASURES[e.measure]})" for p, e in far.items()
+    ]
+    told = f"Most that can go within {EPSILON:g} point of dense, on validation and on test: {'; '.join(each)}."
+    none = len(study.panels) - len(far)
+    return [f"{told} Nowhere on {none} other{'s' if none > 1 else ''}." if none else told]
+
+
+def _of_panels(study: Study) -> list[str]:
+    told = []
+    for panel in study.panels:
+        dense = Stat.of(study.dense(panel).values())
+        sparsities = study.sparsities_in(panel)
+        if dense is None or not sparsities:
+            continue
+        s = _middle(sparsities) or 0.0
+        fresh, own = _best(study, panel, s, "retrain_"), _best(study, panel, s, "")
+        name = f"{panel.dataset} with {BACKBONES.get(panel.backbone, panel.backbone)} ({panel.profile})"
+        text = f"{name}: the full graph gives {dense}."
+        if own is not None:
+            text += f" With {percent(s)} of the edges removed, {_told(study, panel, own, s, '')}"
+            if fresh is not None and fresh != own:
+                text += f"; for a model trained afresh, {_told(study, panel, fresh, s, 'retrain_')}"
+            text += "."
+        told.append(text)
+    return told
+
+
+def _best(study: Study, panel: Panel, sparsity: float, measure: str) -> str | None:
+    """The method with the best mean validation score."""
+    found = {s: study.score(panel, s, sparsity, f"{measure}val") for s in study.series_in(panel)}
+    scores = {series: stat.mean for series, stat in found.items() if stat is not None}
+    return max(scores, key=lambda series: scores[series], default=None)
+
+
+def _told(study: Study, panel: Panel, series: str, sparsity: float, measure: str) -> str:
+    score = study.score(panel, series, sparsity, f"{measure}test")
+    loss = study.loss(panel, series, sparsity, measure)
+    text = f"{series_name(series)} is best by validation and reaches {score} on test"
+    if loss is None:
+        return text
+    sure = "" if certain(loss) else ", within noise" if loss.sd is not None else ", one seed"
+    return f"{text} ({loss.text(sign=True)}{sure})"
+
+
+def _of_ranks(study: Study) -> list[str]:
+    told = []
+    for measure, words in MEASURES.items():
+        ranks = study.ranks(measure)
+        if len(ranks) < 3:
+            continue
+        first = ", ".join(f"{series_name(s)} {rank.mean:.1f}" for s, rank in list(ranks.items())[:4])
+        tables = next(iter(ranks.values())).n
+        told.append(
+            f"Mean rank among {len(ranks)} methods ({words}, {tables} comparison{'s' if tables > 1 else ''}): {first}."
+        )
+    return told
+
+
+def caveats(study: Study) -> list[str]:
+    """How to read it."""
+    seeds = sorted({len({row.seed for row in rows}) for curve in study.curves.values() for rows in curve.values()})
+    several = f"{seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else str(seeds[0]) if seeds else "no"
+    told = [
+        "Sparsity is the share of edges removed. Scores are per cent on the test nodes at the best validation epoch, "
+        f"mean ± sample standard deviation over seeds ({several} a point). Differences from dense are paired by seed.",
+        "Returned model: what the method hands over; GST’s has trained on while its graph changed. Fresh model: new "
+        "weights, trained on the sparse graph alone. Warm start: weights trained on the full graph, then on the sparse "
+        "one. Compare methods within one of the three.",
+    ]
+    profiles = sorted({row.profile for row in study.done})
+    if len(profiles) > 1:
+        told.append(f"Profiles are never mixed: {', '.join(profiles)} differ in size and training.")
+    if "smoke" in profiles:
+        told.append("The smoke profile trains for a few epochs only: it shows that everything runs, not how well.")
+    return told
