@@ -6,6 +6,7 @@ The key is a hash of everything that the content depends on, the data included, 
 import hashlib
 import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -56,16 +57,27 @@ class Cache:
 
     def get(self, kind: str, depends: Mapping[str, Any], make: Callable[[], Content]) -> Content:
         """The stored content, or what ``make`` gives, stored for next time. A broken file counts as none."""
+        return self.grow(kind, depends, lambda content: True, lambda content: make())
+
+    def grow(
+        self,
+        kind: str,
+        depends: Mapping[str, Any],
+        enough: Callable[[Content], bool],
+        make: Callable[[Content | None], Content],
+    ) -> Content:
+        """The same for content that may be too little: then ``make`` is given it, and what comes takes its place."""
         # summation order, hence the last bits, depend on library and thread count
         everything = {**depends, "gst": __version__, "torch": torch.__version__, "threads": torch.get_num_threads()}
         text = json.dumps(everything, sort_keys=True)
         path = self.folder / f"{kind}-{hashlib.blake2b(text.encode(), digest_size=16).hexdigest()}.safetensors"
-        try:
-            return artifact.read_tensors(path)
-        except InputError:
-            content = make()
+        content: Content | None = None
+        with suppress(InputError):
+            content = artifact.read_tensors(path)
+        if content is None or not enough(content):
+            content = make(content)
             artifact.write_tensors(path, *content)
-            return content
+        return content
 
 
 class NoCache(Cache):
@@ -74,5 +86,11 @@ class NoCache(Cache):
     def __init__(self) -> None:
         pass
 
-    def get(self, kind: str, depends: Mapping[str, Any], make: Callable[[], Content]) -> Content:
-        return make()
+    def grow(
+        self,
+        kind: str,
+        depends: Mapping[str, Any],
+        enough: Callable[[Content], bool],
+        make: Callable[[Content | None], Content],
+    ) -> Content:
+        return make(None)

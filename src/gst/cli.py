@@ -11,7 +11,6 @@ import typer
 from gst import console
 from gst.cache import Cache
 from gst.checkpoint import EVERY, Checkpoint, NoCheckpoint
-from gst.commands import bench
 from gst.commands.drift import drift
 from gst.commands.search import search
 from gst.commands import bench, report

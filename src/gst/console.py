@@ -65,7 +65,8 @@ def result(metrics: Mapping[str, Any]) -> None:
         if f"{prefix}test" in metrics:
             edges = metrics["edges_total"] if prefix == "dense_" else metrics["edges_kept"]
             rows.append([label, edges, f"{metrics[f'{prefix}val']:.1f}", f"{metrics[f'{prefix}test']:.1f}"])
-    name = f"{metrics['method']} · {metrics['backbone']} · {metrics['dataset']} · seed {metrics['seed']}"
+    recipe = f" ({metrics['recipe']})" if "recipe" in metrics else ""
+    name = f"{metrics['method']}{recipe} · {metrics['backbone']} · {metrics['dataset']} · seed {metrics['seed']}"
     table(name, ["", "edges", f"val {unit}", f"test {unit}"], rows)
     removed, kept, total = metrics["sparsity"], metrics["edges_kept"], metrics["edges_total"]
     kind = "arcs" if metrics["directed"] else "pairs"

@@ -9,12 +9,11 @@ from torch_geometric.data import Data
 
 from gst.errors import InputError
 from gst.graph import EdgeSet
-from gst.greedy.engine import Search, find_temperature
-from gst.greedy.native import is_linear
+from gst.greedy.engine import make_search
 from gst.greedy.retrain import edge_agreement, local_rank
-from gst.greedy.trials import Trials
+from gst.greedy.target import Target
 from gst.models import build_network
-from gst.nn.network import NativeNetwork, Network
+from gst.nn.network import Network
 from gst.result import Result
 from gst.select import budget, top_k
 from gst.sparsifiers import METHODS
@@ -134,19 +133,15 @@ def _scores(
         return greedy_scores(network, edges, logits, kept, new, count)
     labelled = data.train_mask.nonzero().flatten() if data.get("train_mask") is not None else torch.zeros(0).long()
     y = data.y.view(-1) if data.get("y") is not None else torch.zeros(int(data.num_nodes)).long()
-    return local_rank(edges, edge_agreement(edges, logits, y, labelled)).double()
+    told = Task(y, labelled, labelled[:0], labelled[:0], logits.shape[1], "accuracy")  # a grown graph may have no split
+    return local_rank(edges, edge_agreement(edges, logits, told)).double()
 
 
 def greedy_scores(network: Network, edges: EdgeSet, logits: Tensor, kept: Tensor, new: Tensor, count: int) -> Tensor:
     """The order in which a trained network wants the new edges, those of the run being there."""
     among = kept | new
     part, ids = edges.subset(among), among.nonzero().flatten()
-    start, temperature = kept[ids], find_temperature(logits)
-    if is_linear(network):
-        assert isinstance(network, NativeNetwork)
-        order, _ = Search([network], part, [logits], temperature, keep=start).add(count)
-    else:
-        order = Trials(network, part, logits, temperature, keep=start).add(count)[0]
+    order, _ = make_search([network], part, [logits], Target.of(logits), keep=kept[ids]).add(count)
     scores = torch.zeros(edges.num_edges, dtype=torch.float64)
     scores[ids[order]] = torch.arange(order.numel(), 0, -1, dtype=torch.float64)
     return scores

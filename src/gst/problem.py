@@ -1,10 +1,14 @@
 """A graph, its task and the kind of model to train on it: all that a learned method and the protocol need."""
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
+from gst.artifact import flatten, unflatten
 from gst.cache import Cache, Content, NoCache, anchor_settings, fingerprint
 from gst.checkpoint import Checkpoint, NoCheckpoint
 from gst.graph import EdgeSet, check_graph
@@ -19,6 +23,15 @@ from gst.settings import make_settings
 from gst.state import capture, hash_of
 from gst.task import Task
 from gst.training import Trainer, Watcher, seeded, silent, train
+
+
+@dataclass(frozen=True)
+class Dense:
+    """A network trained plainly on all edges, E + D epochs, at its best."""
+
+    model: dict[str, Tensor]
+    logits: Tensor  # in evaluation mode, [N, classes]
+    meta: dict[str, float]  # dense_val, dense_test, and the seconds it took
 
 
 class Problem:
@@ -70,9 +83,9 @@ class Problem:
             data = {"data": fingerprint(self.data), "backbone": self.backbone}
             self.checkpoint.begin({**chosen, **own, **data, **self.settings.model_dump()})
 
-    def network(self) -> Network:
-        """A new network: a backbone with weights of the seed, or a copy of the user's model as it is."""
-        with seeded(self.settings.seed):
+    def network(self, seed: int | None = None) -> Network:
+        """A new network: a backbone with weights of a seed (None: the run's), or a copy of the user's model."""
+        with seeded(self.settings.seed if seed is None else seed):
             return build_network(self.model, self.backbone, self.data, self.task.num_classes, self.settings)
 
     def trainer(self, network: Network, masker: Masker | None = None) -> Trainer:
@@ -93,11 +106,22 @@ class Problem:
             best = train(trainer, edges, epochs, phase, sparsity, self.watch, self.checkpoint)
         return network, {f"{phase}_val": best.val, f"{phase}_test": trainer.evaluate(edges, "test")}
 
-    def dense_scores(self) -> dict[str, float]:
-        """``dense_val`` and ``dense_test``, trained once and kept."""
+    @cached_property
+    def dense(self) -> Dense:
+        """Plain training on all edges, done once and kept."""
 
         def make() -> Content:
-            return {}, self.train_fresh(None, "dense")[1]
+            start = self.checkpoint.clock()
+            network, scores = self.train_fresh(None, "dense")
+            with torch.no_grad():
+                tensors = {"logits": network.logits(self.edges), **flatten("model", network.module.state_dict())}
+            return tensors, {**scores, "seconds": self.checkpoint.clock() - start}
 
         depends = {**self.depends, "sparse_epochs": self.settings.sparse_epochs}
-        return self.store.get("dense", depends, make)[1]
+        tensors, meta = self.store.get("dense-model", depends, make)
+        tensors = {name: tensor.to(self.device) for name, tensor in tensors.items()}
+        return Dense(unflatten("model", tensors), tensors["logits"], meta)
+
+    def dense_scores(self) -> dict[str, float]:
+        """``dense_val`` and ``dense_test``."""
+        return {name: self.dense.meta[name] for name in ("dense_val", "dense_test")}

@@ -106,6 +106,7 @@ def _find(
         metrics={
             "dataset": data.get("name") or "own data",
             "method": method,
+            **({"recipe": chosen.recipe} if method == "gst" else {}),
             "options": own,
             "backbone": problem.backbone if model is None else type(model).__name__,
             "seed": chosen.seed,

@@ -13,7 +13,9 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    recipe: Literal["paper"] = Field("paper", description="how edges are scored")
+    recipe: Literal["paper", "deploy", "retrain"] = Field(
+        "paper", description="what the sparse graph is for: paper, deploy (a trained model) or retrain (fresh ones)"
+    )
     anchor_epochs: int = Field(200, ge=1, description="E: epochs on the full graph")
     sparse_epochs: int = Field(400, ge=1, description="D: epochs on the sparse graph")
     interval: int = Field(20, ge=1, description="ΔT: epochs between two updates")

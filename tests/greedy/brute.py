@@ -2,15 +2,17 @@
 
 import torch
 
-TEMPERATURE = 0.15
+from gst.greedy.target import Target
+
+TARGET = Target(0.15)
 
 
 def divergence(network, edges, keep, wanted):
     with torch.no_grad():
-        found = (network.logits(edges.subset(keep)) / TEMPERATURE).log_softmax(-1)
-    return float(
-        torch.nn.functional.kl_div(found, (wanted / TEMPERATURE).log_softmax(-1), reduction="sum", log_target=True)
-    )
+        found = network.logits(edges.subset(keep)).double() / TARGET.temperature
+    wanted = wanted.double() / TARGET.temperature
+    one, two = (torch.distributions.Categorical(logits=z) for z in (wanted, found))
+    return float(torch.distributions.kl_divergence(one, two).sum())
 
 
 def trials(network, edges, keep, wanted, sign):

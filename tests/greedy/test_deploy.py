@@ -1,11 +1,12 @@
 import pytest
 import torch
-from brute import TEMPERATURE, trials
+from brute import TARGET, trials
 from torch_geometric.nn import GCN, GraphSAGE
 
 from graphs import random_graph
 from gst.graph import EdgeSet
-from gst.greedy.engine import deploy, find_temperature
+from gst.greedy.engine import deploy
+from gst.greedy.target import Target
 from gst.greedy.trials import Trials, hops
 from gst.nn.backbones import BACKBONES
 from gst.nn.network import NativeNetwork, OwnNetwork
@@ -27,7 +28,7 @@ def test_trials_one_by_one_take_the_best_edge(name, directed):
     edges, network = EdgeSet.from_data(data), network_of(name, data)
     with torch.no_grad():
         wanted = network.logits(edges)
-    order, paid = Trials(network, edges, wanted, TEMPERATURE).add(8, rounds=8, breadth=edges.num_edges)
+    order, paid = Trials([network], edges, [wanted], TARGET).add(8, pace=0, breadth=edges.num_edges)
     keep = torch.zeros(edges.num_edges, dtype=torch.bool)
     for e, delta in zip(order.tolist(), paid.tolist(), strict=True):
         brute = trials(network, edges, keep, wanted, 1)
@@ -40,7 +41,6 @@ def test_trials_one_by_one_take_the_best_edge(name, directed):
 def test_deploy_keeps_the_budget_and_leaves_the_network_alone(name):
     data = random_graph(nodes=30, edges=80)
     edges, network = EdgeSet.from_data(data), network_of(name, data)
-    network.module.train()
     before = {key: value.clone() for key, value in network.module.state_dict().items()}
     with torch.no_grad():
         logits = network.logits(edges)
@@ -49,7 +49,6 @@ def test_deploy_keeps_the_budget_and_leaves_the_network_alone(name):
     assert torch.equal(keep, top_k(scores, 20))
     again, _ = deploy(network, edges, logits, 20)
     assert torch.equal(keep, again)
-    assert network.module.training
     assert all(torch.equal(value, before[key]) for key, value in network.module.state_dict().items())
 
 
@@ -64,7 +63,7 @@ def test_smaller_budgets_are_a_prefix():
 
 def test_temperature_scales_with_the_logits():
     logits = torch.randn(50, 4)
-    assert find_temperature(7 * logits) == pytest.approx(7 * find_temperature(logits))
+    assert Target.of(7 * logits).temperature == pytest.approx(7 * Target.of(logits).temperature)
 
 
 def test_hops_counts_messages():

@@ -1,6 +1,6 @@
 import pytest
 import torch
-from brute import TEMPERATURE, divergence, trials
+from brute import TARGET, divergence, trials
 from hypothesis import given, settings
 
 from graphs import KINDS, graphs, random_graph
@@ -9,7 +9,7 @@ from gst.greedy.engine import Search
 from gst.nn.backbones import BACKBONES
 from gst.nn.network import NativeNetwork
 
-NAMES = ["gcn", "gin"]
+NAMES = ["gcn", "gin", "sage", "cluster-gcn"]
 
 
 def network_of(name, data, layers=2, seed=0):
@@ -31,7 +31,7 @@ def setting(name, layers=2, **kind):
 @pytest.mark.parametrize("name", NAMES)
 def test_every_step_takes_the_best_edge(name, layers, kind):
     edges, network, wanted = setting(name, layers, **kind)
-    order, paid = Search([network], edges, [wanted], TEMPERATURE).add(edges.num_edges, tolerance=0)
+    order, paid = Search([network], edges, [wanted], TARGET).add(edges.num_edges, tolerance=0)
     keep = torch.zeros(edges.num_edges, dtype=torch.bool)
     for e, delta in zip(order.tolist(), paid.tolist(), strict=True):
         brute = trials(network, edges, keep, wanted, 1)
@@ -45,7 +45,7 @@ def test_every_step_takes_the_best_edge(name, layers, kind):
 def test_every_step_drops_the_least_needed_edge(name, kind):
     edges, network, wanted = setting(name, **kind)
     keep = torch.ones(edges.num_edges, dtype=torch.bool)
-    order, paid = Search([network], edges, [wanted], TEMPERATURE, keep=keep).drop(edges.num_edges, tolerance=0)
+    order, paid = Search([network], edges, [wanted], TARGET, keep=keep).drop(edges.num_edges, tolerance=0)
     for e, delta in zip(order.tolist(), paid.tolist(), strict=True):
         brute = trials(network, edges, keep, wanted, -1)
         assert delta == pytest.approx(float(brute[e]), abs=1e-5)
@@ -60,7 +60,7 @@ def test_divergence_is_that_of_the_kept_graph(data):
     for name in NAMES:
         network = network_of(name, data)
         wanted = network.logits(edges).detach() + torch.randn(data.num_nodes, 3, dtype=torch.float64)
-        search = Search([network], edges, [wanted], TEMPERATURE)
+        search = Search([network], edges, [wanted], TARGET)
         search.add((edges.num_edges + 1) // 2)
         search.drop(edges.num_edges // 4)
         expected = divergence(network, edges, torch.from_numpy(search.keep), wanted)
@@ -75,7 +75,7 @@ def test_mean_of_two_models_and_prior():
     keep = torch.rand(edges.num_edges) < 0.5
     brute = [trials(n, edges, keep, w, 1) for n, w in zip([network, other], targets, strict=True)]
     best = ((brute[0] + brute[1]) / 2 - prior).argmin()
-    order, _ = Search([network, other], edges, targets, TEMPERATURE, prior=prior, keep=keep).add(1)
+    order, _ = Search([network, other], edges, targets, TARGET, prior=prior, keep=keep).add(1)
     assert int(order[0]) == int(best)
 
 
@@ -88,7 +88,7 @@ def test_numbering_of_nodes_does_not_matter(name):
     renamed.x[shuffle], renamed.edge_index = data.x, shuffle[data.edge_index]
     others = EdgeSet.from_data(renamed)
     other = NativeNetwork(network.module, renamed.x.double())
-    order = Search([network], edges, [network.logits(edges)], TEMPERATURE).add(edges.num_edges)[0]
-    again = Search([other], others, [other.logits(others)], TEMPERATURE).add(edges.num_edges)[0]
+    order = Search([network], edges, [network.logits(edges)], TARGET).add(edges.num_edges)[0]
+    again = Search([other], others, [other.logits(others)], TARGET).add(edges.num_edges)[0]
     pairs = shuffle[edges.pairs[:, order]].sort(dim=0).values
     assert torch.equal(pairs, others.pairs[:, again])

@@ -1,89 +1,120 @@
 """Which edges does a trained network need? Greedy on the divergence from the answers it gives on all of them."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
 import numpy as np
 import torch
 from torch import Tensor
 
 from gst.graph import EdgeSet
-from gst.greedy.native import as_lists, as_model, is_linear
-from gst.greedy.search import fill, walk
+from gst.greedy.native import CAP, all_linear, as_lists, as_model
+from gst.greedy.search import Memory, fill, walk
+from gst.greedy.target import Target
 from gst.greedy.trials import Trials
 from gst.nn.network import NativeNetwork, Network
 
-SHARPNESS = 0.05  # T in units of the margin
+ROWS = 300.0  # that a step may recompute on average
 TOLERANCE = 0.003  # how far answers may move before the edges around are looked at again
 
 
-def deploy(network: Network, edges: EdgeSet, logits: Tensor, kept: int) -> tuple[Tensor, Tensor]:
-    r"""The ``kept`` edges with which a trained network best keeps its answers, and a score for every edge.
+@dataclass
+class Path:
+    r"""The edges that a trained network needs, the most needed first.
 
-    .. math:: M ← M + \arg\min_e \, KL_T(M + e), \quad
-        KL_T(M) = \sum_i KL(\mathrm{softmax}(Z^A_i / T) ‖ \mathrm{softmax}(f_Θ(M)_i / T))
+    .. math:: M ← M + \arg\min_e \, KL_T(M + e), \quad M = ∅ \text{ at first}
 
-    from M = ∅ on, in evaluation mode, with degrees, means and attention of the kept edges alone. The edge added first
-    has the highest score and edges never added have 0, so the best k of the scores are the answer for any k ≤ ``kept``:
-    one run serves all larger sparsities.
+    The best k edges are the first k, for every k up to its length: one path serves all sparsities. ``memory`` is what
+    the search must know to go on; a path that is extended is, to the last bit, the one found in one go.
+    """
+
+    order: Tensor = field(default_factory=lambda: torch.zeros(0, dtype=torch.long))
+    memory: dict[str, Tensor] = field(default_factory=dict)
+
+    def scores(self, num_edges: int, kept: int) -> Tensor:
+        """E for the edge that came first, one less for each after it, 0 for all that are not among the first k."""
+        scores = torch.zeros(num_edges, dtype=torch.float64)
+        scores[self.order[:kept]] = torch.arange(num_edges, num_edges - kept, -1, dtype=torch.float64)
+        return scores
+
+
+def deploy(
+    network: Network, edges: EdgeSet, logits: Tensor, kept: int, target: Target | None = None
+) -> tuple[Tensor, Tensor]:
+    """The ``kept`` edges with which a trained network best keeps its answers, and a score for every edge.
+
+    In evaluation mode, with degrees, means and attention of the kept edges alone. The best k of the scores are the
+    answer for any k ≤ ``kept``.
 
     Args:
-        network: a trained network; its weights are not touched.
+        network: a trained network in evaluation mode; its weights are not touched.
         edges: all edges of the graph.
-        logits: Z^A, what the network says on all edges in evaluation mode.
+        logits: Z^A, what the network says on all edges.
         kept: number of edges to keep.
+        target: the divergence; None: of classes, at the temperature that suits the logits.
     """
-    temperature = find_temperature(logits)
-    training = network.module.training
-    network.module.eval()
-    try:
-        if is_linear(network):
-            assert isinstance(network, NativeNetwork)
-            order, _ = Search([network], edges, [logits], temperature).add(kept)
-        else:
-            order, _ = Trials(network, edges, logits, temperature).add(kept)
-    finally:
-        network.module.train(training)
-    scores = torch.zeros(edges.num_edges, dtype=torch.float64)
-    scores[order] = torch.arange(edges.num_edges, edges.num_edges - kept, -1, dtype=torch.float64)
-    return (scores > 0).to(edges.pairs.device), scores.to(edges.pairs.device)
+    path = Path()
+    follow(make_search([network], edges, [logits], target or Target.of(logits)), path, kept)
+    scores = path.scores(edges.num_edges, kept).to(edges.pairs.device)
+    return scores > 0, scores
 
 
-def find_temperature(logits: Tensor) -> float:
-    """T = 0.05 of the median margin between the two highest logits of a node.
+def follow(search: "Search | Trials", path: Path, kept: int) -> None:
+    """Extends a path to ``kept`` edges or a few more."""
+    order = search.advance(kept - path.order.numel())
+    path.order, path.memory = torch.cat([path.order, order]), search.memory()
 
-    So small that right answers count, not how sure they are; in units of the margin because the logits of one backbone
-    are ten times as large as those of another.
+
+def make_search(
+    networks: Sequence[Network],
+    edges: EdgeSet,
+    wanted: list[Tensor],
+    target: Target,
+    prior: Tensor | None = None,
+    keep: Tensor | None = None,
+    path: Path | None = None,
+) -> "Search | Trials":
+    """The search that suits the networks, from the edges ``keep`` on, or from where a path ended.
+
+    Args:
+        networks: trained networks in evaluation mode.
+        edges: all edges.
+        wanted: the logits that each network should give.
+        target: the divergence.
+        prior: what each edge is worth besides, in units of the divergence.
+        keep: the edges to start from; None: no edge.
+        path: an earlier path of the same networks to go on with, instead of ``keep``.
     """
-    best = logits.topk(2, dim=-1).values
-    return max(SHARPNESS * float((best[:, 0] - best[:, 1]).median()), 1e-6)
+    make = Search if all_linear(networks) else Trials
+    search = make(networks, edges, wanted, target, prior, keep)  # type: ignore[arg-type]
+    if path is not None and path.order.numel():
+        search.resume(path.order, path.memory)
+    return search
 
 
 class Search:
-    """Edges added to and dropped from a graph by the mean divergence of one or more native networks.
-
-    Args:
-        networks: trained networks of layers that :mod:`gst.greedy.native` knows.
-        edges: all edges.
-        wanted: the logits that each network should give.
-        temperature: T.
-        prior: what each edge is worth besides, in units of the divergence.
-        keep: the edges to start from; None: no edge.
-    """
+    """Edges added to and dropped from a graph by the mean divergence of one or more native networks."""
 
     def __init__(
         self,
-        networks: list[NativeNetwork],
+        networks: Sequence[NativeNetwork],
         edges: EdgeSet,
         wanted: list[Tensor],
-        temperature: float,
+        target: Target,
         prior: Tensor | None = None,
         keep: Tensor | None = None,
+        cap: int = CAP,
     ) -> None:
         self.lists, self.incidence = as_lists(edges)
-        self.models = tuple(as_model(n, edges, w, temperature) for n, w in zip(networks, wanted, strict=True))
+        self.model = as_model(networks, edges, wanted, target, cap)
         self.prior = np.zeros(edges.num_edges) if prior is None else prior.double().cpu().numpy()
         self.keep = np.zeros(edges.num_edges, bool)
+        self._sign = 0.0
+        self._memory = Memory(
+            np.full(edges.num_edges, np.nan), np.zeros(edges.num_nodes), np.array([0.0, 0.0, 0.0, 1.0])
+        )
         if keep is not None:
-            self.keep[:] = keep.cpu().numpy()
-            fill(np.flatnonzero(self.keep), self.lists, self.models)
+            self._fill(keep.nonzero().flatten())
 
     def add(self, count: int, tolerance: float = TOLERANCE) -> tuple[Tensor, Tensor]:
         """Adds the edges of least δ = ΔKL − prior, one by one; which, in this order, and their δ."""
@@ -93,12 +124,35 @@ class Search:
         """Drops the edges of least δ = ΔKL + prior, likewise."""
         return self._walk(count, -1.0, tolerance)
 
+    def advance(self, count: int) -> Tensor:
+        """Adds so many edges; which, in this order."""
+        return self.add(count)[0]
+
     def divergence(self) -> float:
         """KL_T of the edges now kept, mean over the networks."""
-        return float(np.mean([state.loss.sum() for _, state, _ in self.models]))
+        return float(self.model[1].loss.sum(1).mean())
+
+    def memory(self) -> dict[str, Tensor]:
+        """All that a later search needs besides the edges in their order."""
+        return {name: torch.from_numpy(getattr(self._memory, name).copy()) for name in ("value", "drift", "pace")}
+
+    def resume(self, order: Tensor, memory: dict[str, Tensor]) -> None:
+        """Takes the steps of an earlier search again, without its questions."""
+        self._fill(order)
+        self._sign = 1.0
+        for name, tensor in memory.items():
+            getattr(self._memory, name)[:] = tensor.cpu().numpy()
+
+    def _fill(self, order: Tensor) -> None:
+        fill(order.cpu().numpy(), self.lists, self.model, self._memory)
+        self.keep[order.cpu().numpy()] = True
 
     def _walk(self, count: int, sign: float, tolerance: float) -> tuple[Tensor, Tensor]:
+        if sign != self._sign:  # values of the other direction say nothing
+            self._memory.value[:] = np.nan
+            self._sign = sign
         candidates = ~self.keep if sign > 0 else self.keep.copy()
-        order, paid = walk(count, sign, candidates, self.prior, tolerance, self.lists, self.incidence, self.models)
+        around = (self.lists, self.incidence, self.model, self._memory)
+        order, paid = walk(max(count, 0), sign, candidates, self.prior, tolerance, ROWS, *around)
         self.keep[order] = sign > 0
         return torch.from_numpy(order), torch.from_numpy(paid)

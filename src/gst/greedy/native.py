@@ -1,6 +1,6 @@
 """The native networks as the kernels want them: plain arrays, on a graph without edges."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,12 +8,14 @@ import torch
 from torch import Tensor, nn
 
 from gst.graph import EdgeSet
-from gst.greedy.kernels import MEAN, SUM, SYMMETRIC, Layers, Lists, State, Trial
+from gst.greedy.arrays import MEAN, SUM, SYMMETRIC, Layers, Lists, State, Trial
 from gst.greedy.search import Incidence, Model
-from gst.nn.backbones import Backbone
+from gst.greedy.target import Target
 from gst.nn.features import Features, SparseFeatures, linear
-from gst.nn.layers import GCNLayer, GINLayer
+from gst.nn.layers import ClusterGCNLayer, GCNLayer, GINLayer, SAGELayer
 from gst.nn.network import NativeNetwork, Network
+
+CAP = 32  # kept arcs above which the news of a node wait for the next refresh
 
 
 @dataclass(frozen=True)
@@ -37,15 +39,30 @@ def _gin(layer: GINLayer, loops: Tensor) -> Linear:
     return Linear(SUM, layer.weight, layer.bias, torch.zeros_like(loops), loops + 1 + layer.eps)
 
 
-LINEAR: dict[type[nn.Module], Callable[..., Linear]] = {GCNLayer: _gcn, GINLayer: _gin}
+def _sage(layer: SAGELayer, loops: Tensor) -> Linear:
+    return Linear(MEAN, layer.weight, layer.bias, loops, loops, layer.root)
 
 
-def is_linear(network: Network) -> bool:
-    """Whether the kernels know all layers of a network."""
-    return (
+def _cluster_gcn(layer: ClusterGCNLayer, loops: Tensor) -> Linear:
+    one = torch.ones_like(loops)
+    return Linear(MEAN, layer.weight, layer.bias, one, one, layer.root)
+
+
+LINEAR: dict[type[nn.Module], Callable[..., Linear]] = {
+    GCNLayer: _gcn,
+    GINLayer: _gin,
+    SAGELayer: _sage,
+    ClusterGCNLayer: _cluster_gcn,
+}
+
+
+def all_linear(networks: Sequence[Network]) -> bool:
+    """Whether the kernels know all layers of all networks."""
+    return all(
         isinstance(network, NativeNetwork)
         and network.module.activation is torch.relu
         and all(type(layer) in LINEAR for layer in network.module.layers)
+        for network in networks
     )
 
 
@@ -65,60 +82,78 @@ def as_lists(edges: EdgeSet) -> tuple[Lists, Incidence]:
     return lists, Incidence(_starts(ends, edges.num_nodes), np.argsort(ends, kind="stable") % edges.num_edges)
 
 
-def as_model(network: NativeNetwork, edges: EdgeSet, wanted: Tensor, temperature: float) -> Model:
-    """The network on the nodes of ``edges`` without any edge, and the logits that it should give."""
-    module: Backbone = network.module
+@torch.no_grad()
+def as_model(
+    networks: Sequence[NativeNetwork], edges: EdgeSet, wanted: list[Tensor], target: Target, cap: int = CAP
+) -> Model:
+    """Networks of one kind on the nodes of ``edges`` without any edge, and the logits that each should give."""
     loops = edges.loops.double()
-    stack = [LINEAR[type(layer)](layer, loops) for layer in module.layers]
+    stack = [LINEAR[type(layer)](layer, loops) for network in networks for layer in network.module.layers]
+    depth, count = len(networks[0].module.layers), edges.num_nodes
     width = np.array([layer.weight.shape[1] for layer in stack])
-    inputs = np.array([0] + [layer.weight.shape[0] for layer in stack[1:]])
+    inputs = np.array([layer.weight.shape[0] if i % depth else 0 for i, layer in enumerate(stack)])
+    later = [layer for i, layer in enumerate(stack) if i % depth]
     bias = np.zeros((len(stack), width.max()))
     for layer, values in zip(stack, bias, strict=True):
         values[: layer.bias.numel()] = _float64(layer.bias)
-    target = (wanted.double() / temperature).log_softmax(-1)
+    chances = [target.chance(logits.double()) for logits in wanted]
     layers = Layers(
         norm=stack[0].norm,
+        depth=depth,
+        cap=cap,
         width=width,
-        row=_before(width * edges.num_nodes),
+        row=_before(width * count),
         inputs=inputs,
         weight_at=_before(inputs * width),
-        weight=_flat([layer.weight for layer in stack[1:]]),
-        root=_flat([layer.root for layer in stack[1:] if layer.root is not None]),
+        weight=_flat([layer.weight for layer in later]),
+        root=_flat([layer.root for layer in later if layer.root is not None]),
         bias=bias,
         own=np.stack([_float64(layer.own) for layer in stack]),
-        wanted=_float64(target.exp()),
-        entropy=_float64(-(target.exp() * target).nan_to_num(0.0).sum(-1)),
-        temperature=temperature,
+        wanted=np.stack([_float64(chance) for chance in chances]),
+        entropy=np.stack([_float64(target.entropy(logits.double())) for logits in wanted]),
+        temperature=target.temperature,
+        labels=target.labels,
     )
-    state = _without_edges(stack, network.x, target, temperature)
+    sent, extra, logits = _without_edges(stack, [network.x for network in networks], depth)
+    state = State(
+        flow=_float64(stack[0].base).copy(),
+        sent=_flat(sent),
+        extra=_flat(extra),
+        total=np.zeros(int((width * count).sum())),
+        slope=np.zeros(int((width * count).sum())),
+        chance=np.stack([_float64(target.chance(found)) for found in logits]),
+        loss=np.stack([_float64(target.loss(w.double(), z)) for w, z in zip(wanted, logits, strict=True)]),
+    )
     trial = Trial(
-        **{name: array.copy() for name, array in state._asdict().items()},
+        **{name: array.copy() for name, array in state._asdict().items() if name != "slope"},
         out=np.zeros(width.max()),
-        mark=np.zeros((width.size, edges.num_nodes), np.int64),
-        nodes=np.zeros((width.size, edges.num_nodes), np.int64),
+        mark=np.zeros((width.size, count), np.int64),
+        nodes=np.zeros((width.size, count), np.int64),
         size=np.zeros(width.size, np.int64),
         tick=np.zeros(1, np.int64),
     )
     return layers, state, trial
 
 
-@torch.no_grad()
-def _without_edges(stack: list[Linear], x: Features, target: Tensor, temperature: float) -> State:
-    hidden: Features = SparseFeatures(x.pattern, x.values.double()) if isinstance(x, SparseFeatures) else x.double()
+def _without_edges(
+    stack: list[Linear], features: list[Features], depth: int
+) -> tuple[list[Tensor], list[Tensor], list[Tensor]]:
+    """P and R of all layers and the logits of all networks."""
     sent: list[Tensor] = []
     extra: list[Tensor] = []
-    for layer in stack:
-        s, t = _scales(layer.norm, layer.base)
-        sent.append(linear(hidden, layer.weight.double()))
-        logits = (s * t * layer.own).unsqueeze(1) * sent[-1] + layer.bias
-        if layer.root is not None:
-            extra.append(linear(hidden, layer.root.double()))
-            logits = logits + extra[-1]
-        hidden = torch.relu(logits)
-    found = (logits / temperature).log_softmax(-1)
-    loss = torch.nn.functional.kl_div(found, target, reduction="none", log_target=True).sum(-1)
-    flow, total = _float64(stack[0].base).copy(), np.zeros(sum(part.numel() for part in sent))
-    return State(flow, _flat(sent), _flat(extra), total, _float64(found.exp()), _float64(loss))
+    answers: list[Tensor] = []
+    for first, x in zip(range(0, len(stack), depth), features, strict=True):
+        hidden: Features = SparseFeatures(x.pattern, x.values.double()) if isinstance(x, SparseFeatures) else x.double()
+        for layer in stack[first : first + depth]:
+            s, t = _scales(layer.norm, layer.base)
+            sent.append(linear(hidden, layer.weight.double()))
+            out = (s * t * layer.own).unsqueeze(1) * sent[-1] + layer.bias
+            if layer.root is not None:
+                extra.append(linear(hidden, layer.root.double()))
+                out = out + extra[-1]
+            hidden = torch.relu(out)
+        answers.append(out)
+    return sent, extra, answers
 
 
 def _scales(norm: int, flow: Tensor) -> tuple[Tensor, Tensor]:

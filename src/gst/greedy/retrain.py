@@ -1,54 +1,83 @@
 """On which graph does a fresh network train as well as on all edges? Search and training take turns."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from gst.graph import EdgeSet
-from gst.greedy.engine import Search
+from gst.greedy.engine import make_search
+from gst.greedy.target import Target
 from gst.nn.csr import row_sum
-from gst.nn.network import NativeNetwork
+from gst.nn.network import Network
 from gst.select import top_k
+from gst.task import Task
 
 EXCHANGES = (1.0, 0.5, 0.3, 0.2, 0.1)  # τ of each turn
-TEMPERATURE = 0.15
+NETWORKS = 2  # fresh ones in each turn
 FLOOR = 1e-3  # agreement of ends that do not agree at all
-Train = Callable[[EdgeSet, int], NativeNetwork]
 
 
-def retrain(edges: EdgeSet, logits: Tensor, y: Tensor, labelled: Tensor, kept: int, train: Train) -> Tensor:
-    """The ``kept`` edges found by five turns: two fresh networks, then a smaller exchange by their mean divergence.
+@dataclass(frozen=True)
+class Prior:
+    """What is thought of edges before any search; only the labels of training nodes are read."""
 
-    Args:
-        edges: all edges.
-        logits: Z^A of a network trained on all edges.
-        y: the labels; only those of ``labelled``, the training nodes, are read.
-        kept: number of edges to keep.
-        train: trains a fresh network on some edges; its second argument numbers the networks, from 0 on.
+    agreement: Tensor  # the semantic head
+    flow: Tensor  # the topology head
+
+    @classmethod
+    def of(cls, edges: EdgeSet, logits: Tensor, task: Task) -> "Prior":
+        agreement = edge_agreement(edges, logits, task)
+        return cls(agreement, label_flow(edges, agreement, task.train))
+
+    @property
+    def worth(self) -> Tensor:
+        """In units of the divergence."""
+        return 0.5 * self.agreement + 2 * self.flow
+
+    def first(self, edges: EdgeSet, kept: int) -> Tensor:
+        """The edges to begin with."""
+        return top_k(local_rank(edges, self.agreement), kept)
+
+
+def turn(
+    edges: EdgeSet,
+    keep: Tensor,
+    networks: Sequence[Network],
+    logits: Tensor,
+    target: Target,
+    prior: Prior,
+    ratio: float,
+) -> Tensor:
+    """Drops ⌊τ · min(kept, pruned)⌋ edges by the mean divergence of networks trained on the others; adds as many."""
+    kept = int(keep.sum())
+    count = math.floor(ratio * min(kept, edges.num_edges - kept))
+    start = keep if count < kept else torch.zeros_like(keep)  # to drop all needs no search
+    search = make_search(networks, edges, [logits] * len(networks), target, prior.worth, start)
+    search.drop(count if count < kept else 0)
+    search.add(count)
+    return torch.from_numpy(search.keep.copy()).to(keep.device)
+
+
+def edge_agreement(edges: EdgeSet, logits: Tensor, task: Task) -> Tensor:
+    """a_uv = P_u · P_v with P = softmax(Z^A / 0.3), the labels of training nodes in place of beliefs.
+
+    Of several labels, the mean over them of the chance that both ends answer alike.
     """
-    agreement = edge_agreement(edges, logits, y, labelled)
-    prior = 0.5 * agreement + 2 * label_flow(edges, agreement, labelled)
-    keep = top_k(local_rank(edges, agreement), kept)
-    for turn, ratio in enumerate(EXCHANGES):
-        sparse = edges.subset(keep)
-        networks = [train(sparse, 2 * turn + k) for k in range(2)]
-        count = math.floor(ratio * min(kept, edges.num_edges - kept))
-        start = keep if count < kept else torch.zeros_like(keep)  # to drop all needs no search
-        search = Search(networks, edges, [logits] * 2, TEMPERATURE, prior, start)
-        search.drop(count if count < kept else 0)
-        search.add(count)
-        keep = torch.from_numpy(search.keep.copy()).to(keep.device)
-    return keep
-
-
-def edge_agreement(edges: EdgeSet, logits: Tensor, y: Tensor, labelled: Tensor) -> Tensor:
-    """a_uv = P_u · P_v with P = softmax(Z^A / 0.3), the labels of training nodes in place of beliefs."""
-    belief = (logits.double() / 0.3).softmax(-1)
-    belief[labelled] = torch.nn.functional.one_hot(y[labelled], logits.shape[1]).to(belief)
-    u, v = edges.pairs
-    return torch.stack([belief[u, c] * belief[v, c] for c in range(belief.shape[1])]).sum(0)
+    belief, u, v = logits.double() / 0.3, *edges.pairs
+    belief = belief.sigmoid() if task.multilabel else belief.softmax(-1)
+    labels = task.y[task.train]
+    belief[task.train] = (labels if task.multilabel else torch.nn.functional.one_hot(labels, logits.shape[1])).to(
+        belief
+    )
+    agreement = belief.new_zeros(edges.num_edges)
+    for chance in belief.unbind(1):  # a column at a time: nothing E × C
+        agreement += chance[u] * chance[v]
+        if task.multilabel:
+            agreement += (1 - chance[u]) * (1 - chance[v])
+    return agreement / belief.shape[1] if task.multilabel else agreement
 
 
 def label_flow(edges: EdgeSet, agreement: Tensor, labelled: Tensor) -> Tensor:

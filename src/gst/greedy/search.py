@@ -6,9 +6,12 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from gst.greedy.kernels import Layers, Lists, State, Trial, apply, change, move
+from gst.greedy.arrays import Layers, Lists, State, Trial
+from gst.greedy.kernels import apply, change
+from gst.greedy.refresh import refresh
 
 FEW = 32
+SPAN, SHORTEST = 0.02, 50  # a refresh after so many steps, as a share of the kept edges, but not fewer than this
 
 Model = tuple[Layers, State, Trial]
 
@@ -20,28 +23,45 @@ class Incidence(NamedTuple):
     edge: np.ndarray
 
 
-@njit(cache=True)
-def _value(edge: int, sign: float, prior: np.ndarray, lists: Lists, models: tuple[Model, ...]) -> float:
-    """δ_e: mean change of KL over the models, better by what the prior thinks of the edge."""
-    total = 0.0
-    for layers, state, trial in models:
-        total += change(edge, sign, lists, layers, state, trial)
-    return total / len(models) - sign * prior[edge]
+class Memory(NamedTuple):
+    """What a walk knows besides the state of the networks."""
+
+    value: np.ndarray  # [E] δ of every open edge when last computed; NaN: not yet
+    drift: np.ndarray  # [N] how far the answer of a node moved since the edges at it were looked at
+    pace: np.ndarray  # [4] steps since the last refresh; whether a node waits for one; rows to spare; slack
 
 
 @njit(cache=True)
-def _commit(edge: int, sign: float, lists: Lists, models: tuple[Model, ...], drift: np.ndarray) -> None:
-    for layers, state, trial in models:
-        apply(edge, sign, lists, layers, state, trial, drift)
-    move(edge, sign, lists)
+def _value(edge: int, sign: float, prior: np.ndarray, lists: Lists, model: Model) -> float:
+    """δ_e: mean change of KL over the networks, better by what the prior thinks of the edge."""
+    layers, state, trial = model
+    return change(edge, sign, lists, layers, state, trial) / layers.wanted.shape[0] - sign * prior[edge]
 
 
 @njit(cache=True)
-def fill(edges: np.ndarray, lists: Lists, models: tuple[Model, ...]) -> None:
-    """Adds edges without a question."""
-    drift = np.zeros(lists.kept.size)
+def _commit(edge: int, sign: float, lists: Lists, model: Model, memory: Memory) -> bool:
+    """Makes the step that was tried last; whether it was time for a refresh."""
+    layers, state, trial = model
+    apply(edge, sign, lists, layers, state, trial, memory.drift)
+    for side in range(2):
+        arc = lists.edge_arcs[edge, side]
+        if arc >= 0 and lists.kept[lists.source[arc]] > layers.cap:
+            memory.pace[1] = 1
+    memory.pace[0] += 1
+    if memory.pace[1] == 0 or memory.pace[0] < max(SHORTEST, SPAN * lists.kept.sum()):
+        return False
+    refresh(lists, layers, state, trial, memory.drift)
+    memory.pace[0] = 0
+    return True
+
+
+@njit(cache=True)
+def fill(edges: np.ndarray, lists: Lists, model: Model, memory: Memory) -> None:
+    """Adds edges without a question, as a walk that found them did."""
+    layers, state, trial = model
     for edge in edges:
-        _commit(edge, 1.0, lists, models, drift)
+        change(edge, 1.0, lists, layers, state, trial)
+        _commit(edge, 1.0, lists, model, memory)
 
 
 @njit(cache=True)
@@ -51,9 +71,11 @@ def walk(
     open_: np.ndarray,
     prior: np.ndarray,
     tolerance: float,
+    rows: float,
     lists: Lists,
     incidence: Incidence,
-    models: tuple[Model, ...],
+    model: Model,
+    memory: Memory,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Adds (sign 1) or removes (−1) ``count`` of the open edges, always the one of least δ; which, and their δ.
 
@@ -61,52 +83,67 @@ def walk(
     computed again when the answer of one of their ends moved by ``tolerance`` since; of an end with many edges, by as
     many times more as it has more than ``FEW``, so that the work a step makes does not grow with the degree. At
     tolerance 0 all are computed again after every step.
+
+    A step may recompute ``rows`` rows, on average: where more is asked for, the tolerance slackens, and tightens again
+    where less is. So the whole walk is linear in the number of its steps.
     """
-    value = np.full(open_.size, np.inf)
+    value, drift = memory.value, memory.drift
     heap = [(np.inf, -1)]  # types the list; nothing is ever worse
     for edge in range(open_.size):
         if open_[edge]:
-            value[edge] = _value(edge, sign, prior, lists, models)
+            if np.isnan(value[edge]):
+                value[edge] = _value(edge, sign, prior, lists, model)
             heap.append((value[edge], edge))
     heapq.heapify(heap)
 
     limit = tolerance * np.maximum(1.0, np.diff(incidence.start) / FEW)
     order, paid = np.empty(count, np.int64), np.empty(count)
-    drift, seen = np.zeros(lists.kept.size), np.full(open_.size, -1)
+    seen = np.full(open_.size, -1)
     step = 0
     while step < count:
         old, edge = heapq.heappop(heap)
         if not open_[edge] or old != value[edge]:
             continue  # a newer entry stands for it
-        value[edge] = _value(edge, sign, prior, lists, models)
+        value[edge] = _value(edge, sign, prior, lists, model)
         if value[edge] > heap[0][0]:
             heapq.heappush(heap, (value[edge], edge))
             continue
         open_[edge] = False
         order[step], paid[step] = edge, value[edge]
-        _commit(edge, sign, lists, models, drift)
-        for node in _moved(limit, drift, models):
+        everywhere = _commit(edge, sign, lists, model, memory) or tolerance == 0
+        spent = 0
+        for node in _moved(everywhere, limit, memory.pace[3], drift, model):
             drift[node] = 0.0
             for at in range(incidence.start[node], incidence.start[node + 1]):
                 other = incidence.edge[at]
                 if open_[other] and seen[other] != step:
                     seen[other] = step
-                    new = _value(other, sign, prior, lists, models)
+                    new = _value(other, sign, prior, lists, model)
+                    spent += model[2].size.sum()
                     if new != value[other]:
                         value[other] = new
                         heapq.heappush(heap, (new, other))
+        _budget(rows - spent, memory)
         step += 1
     return order, paid
 
 
 @njit(cache=True)
-def _moved(limit: np.ndarray, drift: np.ndarray, models: tuple[Model, ...]) -> np.ndarray:
-    """The nodes that drifted too far; all of them where nothing is tolerated."""
-    if not limit.any():
-        return np.arange(drift.size)
+def _budget(spare: float, memory: Memory) -> None:
+    """Keeps the account of rows; slack grows in debt and shrinks in credit, of which little can be saved up."""
+    pace = memory.pace
+    pace[2] = min(pace[2] + spare, 1000 * max(spare, 1.0))
+    pace[3] = max(1.0, pace[3] * (1.02 if pace[2] < 0 else 0.98))
+
+
+@njit(cache=True)
+def _moved(everywhere: bool, limit: np.ndarray, slack: float, drift: np.ndarray, model: Model) -> np.ndarray:
+    """The nodes that drifted too far, among those that the last step touched or all; at limit 0 all of them."""
+    if everywhere:
+        return np.flatnonzero((drift > slack * limit) | (limit == 0))
+    layers, _, trial = model
     found = np.empty(0, np.int64)
-    for _, _, trial in models:
-        last = trial.size.size - 1
+    for last in range(layers.depth - 1, trial.size.size, layers.depth):
         nodes = trial.nodes[last, : trial.size[last]]
-        found = np.append(found, nodes[drift[nodes] > limit[nodes]])
+        found = np.append(found, nodes[drift[nodes] > slack * limit[nodes]])
     return found

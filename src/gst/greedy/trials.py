@@ -4,74 +4,115 @@ L layers carry a change at most L hops. So candidates whose neighbourhoods do no
 the change of every answer belongs to one of them. The slope of the divergence says which candidates deserve a trial.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 import torch
 from numba import njit
 from torch import Tensor
-from torch.nn import functional
 from torch_geometric.nn import MessagePassing
 
 from gst.graph import EdgeSet
 from gst.greedy.native import as_lists
 from gst.greedy.search import Incidence
+from gst.greedy.target import Target
 from gst.nn.network import NativeNetwork, Network
 
-ROUNDS = 50  # in which the edges are added, as many in each
-BREADTH = 20  # candidates considered for each edge that a round adds
+PACE = 0.04  # a round changes this share of the edges that are kept, and of the first fortieth of all
+BREADTH = 20  # candidates considered for each edge that a round takes
 
 
 class Trials:
-    """Exact values of candidates on a growing set of kept edges."""
+    """Edges added to and dropped from a graph in rounds, by the mean divergence of networks of any kind."""
 
     def __init__(
-        self, network: Network, edges: EdgeSet, wanted: Tensor, temperature: float, keep: Tensor | None = None
+        self,
+        networks: Sequence[Network],
+        edges: EdgeSet,
+        wanted: list[Tensor],
+        target: Target,
+        prior: Tensor | None = None,
+        keep: Tensor | None = None,
     ) -> None:
-        self.network, self.depth, self.edges = network, hops(network, edges), edges
-        self.wanted, self.temperature = (wanted / temperature).log_softmax(-1), temperature
+        self.networks, self.edges, self.wanted, self.target = networks, edges, wanted, target
+        self.depth = max(hops(network, edges) for network in networks)
         self.incidence = as_lists(edges)[1]
         self.pairs = edges.pairs.cpu().numpy()
+        self.prior = np.zeros(edges.num_edges) if prior is None else prior.double().cpu().numpy()
         self.keep = np.zeros(edges.num_edges, bool) if keep is None else keep.cpu().numpy().copy()
         self.value = np.full(edges.num_edges, np.inf)
         self.tried = np.full(edges.num_edges, -1)  # the round in which the value was found
         self.changed = np.zeros(edges.num_nodes, np.int64)  # the round in which a node's answer last changed
-        self.round = 0
+        self.round, self.sign = 0, 1.0
         self.loss = self._loss(self.keep)
 
-    def add(self, count: int, rounds: int = ROUNDS, breadth: int = BREADTH) -> tuple[Tensor, Tensor]:
-        """Adds ``count`` edges of least δ; which, and their δ at the beginning of the round that added them."""
+    def add(self, count: int, pace: float = PACE, breadth: int = BREADTH) -> tuple[Tensor, Tensor]:
+        """Adds the edges of least δ = ΔKL − prior; which, and their δ at the beginning of the round that took them."""
+        return self._rounds(count, 1.0, pace, breadth, exact=True)
+
+    def drop(self, count: int, pace: float = PACE, breadth: int = BREADTH) -> tuple[Tensor, Tensor]:
+        """Drops the edges of least δ = ΔKL + prior, likewise."""
+        return self._rounds(count, -1.0, pace, breadth, exact=True)
+
+    def advance(self, count: int) -> Tensor:
+        """Adds edges in whole rounds, so many or a few more: where a path stops must not matter to how it goes on."""
+        return self._rounds(count, 1.0, PACE, BREADTH, exact=False)[0]
+
+    def divergence(self) -> float:
+        """KL_T of the edges now kept, mean over the networks."""
+        return float(self.loss.sum())
+
+    def memory(self) -> dict[str, Tensor]:
+        """All that a later search needs besides the edges in their order."""
+        arrays = {"value": self.value, "tried": self.tried, "changed": self.changed, "round": np.array(self.round)}
+        return {name: torch.from_numpy(array.copy()) for name, array in arrays.items()}
+
+    def resume(self, order: Tensor, memory: dict[str, Tensor]) -> None:
+        """Goes on where an earlier search ended."""
+        self.keep[order.cpu().numpy()] = True
+        self.value, self.tried, self.changed = (memory[n].cpu().numpy().copy() for n in ("value", "tried", "changed"))
+        self.round, self.loss = int(memory["round"]), self._loss(self.keep)
+
+    def _rounds(self, count: int, sign: float, pace: float, breadth: int, exact: bool) -> tuple[Tensor, Tensor]:
+        if sign != self.sign:  # values of the other direction say nothing
+            self.value[:], self.tried[:], self.sign = np.inf, -1, sign
         order, paid = [np.zeros(0, np.int64)], [np.zeros(0)]
-        step = -(-count // rounds)
         while count > 0:
-            size = min(step, count)
+            kept = int(self.keep.sum())
+            size = max(1, int(pace * (kept + self.keep.size / 40)))
+            size = min(size, self.keep.size - kept if sign > 0 else kept, count if exact else size)
             shortlist = self._shortlist(breadth * size)
             self._try(shortlist)
             ranked = shortlist[np.lexsort((shortlist, self.value[shortlist]))]  # ties by id
             taken = matching(ranked[: 2 * size], size, self.pairs, self.edges.num_nodes)
             order.append(taken)
             paid.append(self.value[taken])
-            self._keep(taken)
+            self._take(taken)
             count -= taken.size
         return torch.from_numpy(np.concatenate(order)), torch.from_numpy(np.concatenate(paid))
 
-    def divergence(self) -> float:
-        return float(self.loss.sum())
-
+    @torch.no_grad()
     def _loss(self, keep: np.ndarray) -> np.ndarray:
-        """KL of each node."""
-        with torch.no_grad():
-            logits = self.network.logits(self.edges.subset(torch.from_numpy(keep).to(self.edges.pairs.device)))
-        found = (logits / self.temperature).log_softmax(-1)
-        return functional.kl_div(found, self.wanted, reduction="none", log_target=True).sum(-1).double().cpu().numpy()
+        """KL of each node, mean over the networks."""
+        sparse = self.edges.subset(torch.from_numpy(keep).to(self.edges.pairs.device))
+        losses = [self.target.loss(w, n.logits(sparse)) for n, w in zip(self.networks, self.wanted, strict=True)]
+        return torch.stack(losses).double().mean(0).cpu().numpy()
+
+    def _open(self) -> np.ndarray:
+        return ~self.keep if self.sign > 0 else self.keep
 
     def _shortlist(self, size: int) -> np.ndarray:
         """The most promising open edges: half by the values last found, half by the slope of the divergence."""
-        if size >= self.keep.size - self.keep.sum():
-            return np.flatnonzero(~self.keep)
+        if size >= self._open().sum():
+            return np.flatnonzero(self._open())
         gate = torch.from_numpy(self.keep).to(self.edges.loops).requires_grad_()
-        found = (self.network.logits(self.edges, gate) / self.temperature).log_softmax(-1)
-        loss = functional.kl_div(found, self.wanted, reduction="sum", log_target=True)
-        slope = torch.autograd.grad(loss, gate)[0].cpu().numpy()
-        slope[self.keep] = np.inf
+        losses = [
+            self.target.loss(w, n.logits(self.edges, gate)).sum()
+            for n, w in zip(self.networks, self.wanted, strict=True)
+        ]
+        slope = torch.autograd.grad(torch.stack(losses).mean(), gate)[0].double().cpu().numpy()
+        slope = self.sign * (slope - self.prior)
+        slope[~self._open()] = np.inf
         known = np.flatnonzero(self.value < np.inf)
         known = known[np.argsort(self.value[known], kind="stable")[: size // 2]]
         slope[known] = np.inf
@@ -86,16 +127,17 @@ class Trials:
             owner = apart(candidates, *around)
             chosen = np.unique(owner[owner >= 0])
             keep = self.keep.copy()
-            keep[candidates[chosen]] = True
+            keep[candidates[chosen]] = self.sign > 0
             change = self._loss(keep) - self.loss
             inside = owner >= 0
             values = np.bincount(owner[inside], change[inside], candidates.size)
+            values -= self.sign * self.prior[candidates]
             self.value[candidates[chosen]] = values[chosen]
             self.tried[candidates[chosen]] = self.round
             candidates = np.delete(candidates, chosen)
 
-    def _keep(self, taken: np.ndarray) -> None:
-        self.keep[taken] = True
+    def _take(self, taken: np.ndarray) -> None:
+        self.keep[taken] = self.sign > 0
         self.value[taken] = np.inf
         before, self.loss = self.loss, self._loss(self.keep)
         self.changed[before != self.loss] = self.round

@@ -19,6 +19,8 @@ from gst.schedule import inverse_power, num_updates, swap_count
 from gst.select import exchange, top_k
 from gst.settings import Settings
 from gst.sparsifiers.base import Found, LearnedSparsifier
+from gst.sparsifiers.deploy import deploy
+from gst.sparsifiers.retrain import retrain
 from gst.training import Best, Progress, Trainer, seeded
 
 
@@ -29,6 +31,10 @@ class GST(LearnedSparsifier):
     2. *One-shot*: the edges of highest m_g^A stay, exactly as many as the budget says.
     3. *Sparse phase*: training goes on; every ΔT epochs the kept edges of lowest importance are exchanged for the
        pruned ones of highest, φ = β_s φ_sema + β_t φ_topo.
+
+    That is ``recipe="paper"``. Two others have a job each, with scores of their own:
+    ``"deploy"`` (:func:`~gst.sparsifiers.deploy.deploy`), the edges that a trained model needs to keep its answers, and
+    ``"retrain"`` (:func:`~gst.sparsifiers.retrain.retrain`), a graph on which a fresh model trains as well.
 
     Arguments and learned values are those of :class:`~gst.sparsifiers.base.LearnedSparsifier`, and ``anchor_``, which
     ``fit(data, anchor=…)`` of another GST on the same data can reuse.
@@ -42,10 +48,14 @@ class GST(LearnedSparsifier):
 
     def search(self, problem: Problem, kept: int, *, anchor: Anchor | None = None, **given: Any) -> Found:
         settings, edges = problem.settings, problem.edges
+        if settings.recipe == "deploy":
+            return deploy(problem, kept)
         network = problem.network()
         with seeded(settings.seed + 1):  # each phase has its own numbers: a cached anchor changes nothing after it
             masker = Masker(problem.x.shape[1], settings.masker_hidden, settings.mask_deviation).to(problem.device)
             self.anchor_ = anchor or find_anchor(problem, network, masker)
+        if settings.recipe == "retrain":
+            return retrain(problem, self.anchor_, kept)
         topology, topology_seconds = None, 0.0
         if settings.topology and settings.tune and kept < edges.num_edges:
             topology, topology_seconds = find_topology(problem, self.anchor_)
