@@ -1,6 +1,7 @@
 """Exact budgets and exact top-k: which edges stay, once every edge has a score."""
 
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -40,7 +41,7 @@ def top_k(scores: Tensor, k: int) -> Tensor:
     return mask
 
 
-def exchange(keep: Tensor, scores: Tensor, count: int) -> Tensor:
+def exchange(keep: Tensor, scores: Tensor, count: int, choose: Callable[[Tensor, int], Tensor] = top_k) -> Tensor:
     """One update (drop → regrow): the ``count`` kept edges of lowest score give way to the pruned ones of highest.
 
     The budget stays exact, and an edge dropped here cannot regrow here. Ties go to the lower id among pruned edges and,
@@ -51,4 +52,4 @@ def exchange(keep: Tensor, scores: Tensor, count: int) -> Tensor:
     """
     worst = scores.masked_fill(~keep, -torch.inf)
     best = scores.masked_fill(keep, -torch.inf)
-    return top_k(worst, int(keep.sum()) - count) | top_k(best, count)
+    return choose(worst, int(keep.sum()) - count) | choose(best, count)
