@@ -34,10 +34,12 @@ def find_anchor(problem: Problem, network: Network, masker: Masker) -> Anchor:
         start = clock()
         trainer = problem.trainer(network, masker)
         epochs = problem.settings.anchor_epochs
-        best = train(trainer, problem.edges, epochs, "anchor", 0.0, problem.watch, problem.checkpoint)
+        seen, judged = problem.shown(problem.edges, None)
+        best = train(trainer, seen, epochs, "anchor", 0.0, problem.watch, problem.checkpoint, judged)
         with torch.no_grad():
-            mask = masker(problem.x, problem.edges)
-        tensors = {"mask": mask, "logits": trainer.logits(problem.edges, mask)}
+            mask = trainer.mask(problem.edges)
+        assert mask is not None
+        tensors = {"mask": mask, "logits": trainer.logits(problem.view, problem.of_view(mask))}
         tensors |= flatten("model", best.kept["model"]) | flatten("masker", best.kept["masker"])
         return tensors, {"val": best.val, "epoch": best.epoch, "seconds": clock() - start}
 

@@ -19,6 +19,7 @@ from torch_geometric.data import Data
 from gst.errors import InputError
 from gst.nn.adjacency import Adjacency
 from gst.nn.csr import Pattern
+from gst.nn.neighbours import Neighbours, induced_pairs
 from gst.numbering import LOOP, number_edges
 
 
@@ -161,6 +162,35 @@ class EdgeSet:
             loops=self.loops,
             num_edges=self.num_edges,
         )
+
+    @cached_property
+    def neighbours(self) -> Neighbours:
+        """The arcs by target, in little memory: what mini-batches read."""
+        return Neighbours.of(self.pairs, self.directed, self.weights, self.loops)
+
+    @cached_property
+    def _pair_start(self) -> Tensor:
+        """Where in ``pairs`` those of each first end begin."""
+        counts = torch.bincount(self.pairs[0].cpu(), minlength=self.num_nodes)
+        return torch.cat([counts.new_zeros(1), counts.cumsum(0)])
+
+    def induced(self, nodes: Tensor) -> tuple["EdgeSet", Tensor]:
+        """The edges among these nodes (sorted ids), in their numbering and with no columns, and which edges they are.
+
+        O(edges at the nodes), however large the graph.
+        """
+        pairs, ids = induced_pairs(self._pair_start, self.pairs[1].cpu(), nodes.cpu())
+        device = self.pairs.device
+        part = EdgeSet(
+            num_nodes=nodes.numel(),
+            directed=self.directed,
+            pairs=pairs.to(device),
+            columns=self.columns[:0],
+            column_edge=self.column_edge[:0],
+            weights=None if self.weights is None else self.weights[:, ids.to(device)],
+            loops=self.loops[nodes],
+        )
+        return part, ids.to(device)
 
     @cached_property
     def components(self) -> Tensor:

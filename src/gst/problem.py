@@ -9,8 +9,11 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from gst.artifact import flatten, unflatten
+from gst import distributed
+from gst.batches import Batches, make_batches
 from gst.cache import Cache, Content, NoCache, anchor_settings, fingerprint
 from gst.checkpoint import Checkpoint, NoCheckpoint
+from gst.errors import InputError
 from gst.graph import EdgeSet, check_graph
 from gst.limits import check_memory, training_memory
 from gst.models import build_network, find_device, reset_parameters
@@ -18,6 +21,7 @@ from gst.nn.backbones import BACKBONES
 from gst.nn.features import as_features
 from gst.nn.masker import Masker
 from gst.nn.network import Network, OwnNetwork
+from gst.partition import partition
 from gst.resolve import resolve_name
 from gst.settings import make_settings
 from gst.state import capture, hash_of
@@ -52,6 +56,12 @@ class Problem:
         self.checkpoint = checkpoint or NoCheckpoint()
         self.backbone = resolve_name("backbone", backbone, BACKBONES)
         self.settings = make_settings(data.get("name"), self.backbone, settings)
+        if model is not None and self.settings.batch == "neighbors":
+            raise InputError(
+                "batch neighbors is for the backbones of gst: for a model of your own take clusters or full"
+            )
+        if distributed.size() > 1 and self.settings.batch == "full":
+            raise InputError(f"{distributed.size()} processes share no full batch: take --batch clusters or neighbors")
         check_graph(data)
         task = Task.from_data(data)
         if model is None:  # nobody knows what an own model takes
@@ -65,6 +75,42 @@ class Problem:
         # the code of an own model is no part of a key, so its anchor could be found by a model that it is not of
         stores = cache if isinstance(cache, Cache) else Cache() if cache else NoCache()
         self.store = self.checkpoint.store if model is not None or isinstance(stores, NoCache) else stores
+
+    @cached_property
+    def seen(self) -> Tensor | None:
+        """[E] which edges training sees: not those of validation and test nodes, if the setting is inductive."""
+        return self._among(self.task.val, self.task.test)
+
+    @cached_property
+    def judged(self) -> Tensor | None:
+        """[E] which edges validation sees: not those of test nodes, if the setting is inductive."""
+        return self._among(self.task.test)
+
+    def _among(self, *hidden: Tensor) -> Tensor | None:
+        if self.settings.setting == "transductive":
+            return None
+        there = torch.ones(self.edges.num_nodes, dtype=torch.bool, device=self.device)
+        there[torch.cat(hidden)] = False
+        seen = there[self.edges.pairs].all(0)
+        if not bool(seen.any()):
+            raise InputError("setting inductive: no edge joins two nodes that training may see")
+        return seen
+
+    @cached_property
+    def view(self) -> EdgeSet:
+        """The edges that training sees."""
+        return self.edges if self.seen is None else self.edges.subset(self.seen)
+
+    def of_view(self, values: Tensor) -> Tensor:
+        """One value per edge of the view from one per edge."""
+        return values if self.seen is None else values[self.seen]
+
+    def shown(self, edges: EdgeSet, keep: Tensor | None) -> tuple[EdgeSet, EdgeSet]:
+        """What training and what validation see of ``edges``, which are those kept (None: all)."""
+        if self.seen is None or self.judged is None:
+            return edges, edges
+        kept = torch.ones_like(self.seen) if keep is None else keep.to(self.device)
+        return self.edges.subset(kept & self.seen), self.edges.subset(kept & self.judged)
 
     def on(self, data: Data) -> "Problem":
         """The same problem on another graph."""
@@ -91,7 +137,18 @@ class Problem:
     def trainer(self, network: Network, masker: Masker | None = None) -> Trainer:
         """A new optimiser for it."""
         rates = {"lr": self.settings.lr, "weight_decay": self.settings.weight_decay}
-        return Trainer(network, self.task, masker=masker, x=self.x, **rates)
+        return Trainer(network, self.task, masker=masker, x=self.x, batches=self._batches, **rates)
+
+    @cached_property
+    def _batches(self) -> Batches | None:
+        def find(number: int) -> Tensor:
+            depends = {**self.depends, "clusters": number}
+            return self.store.get("clusters", depends, lambda: ({"part": partition(self.view, number, seed)}, {}))[0][
+                "part"
+            ].to(self.device)
+
+        seed = self.settings.seed
+        return make_batches(self.settings, find, self.task)
 
     def train_fresh(self, keep: Tensor | None, phase: str) -> tuple[Network, dict[str, float]]:
         """A model from scratch on these edges (None: all), E + D epochs; its ``{phase}_val`` and ``{phase}_test``."""
@@ -103,7 +160,8 @@ class Problem:
                 reset_parameters(network.module)
             trainer = self.trainer(network)
             sparsity = 1 - edges.num_edges / self.edges.num_edges
-            best = train(trainer, edges, epochs, phase, sparsity, self.watch, self.checkpoint)
+            seen, judged = self.shown(edges, keep)
+            best = train(trainer, seen, epochs, phase, sparsity, self.watch, self.checkpoint, judged)
         return network, {f"{phase}_val": best.val, f"{phase}_test": trainer.evaluate(edges, "test")}
 
     @cached_property

@@ -1,6 +1,7 @@
 """Exact budgets and exact top-k: which edges stay, once every edge has a score."""
 
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -40,7 +41,13 @@ def top_k(scores: Tensor, k: int) -> Tensor:
     return mask
 
 
-def exchange(keep: Tensor, scores: Tensor, count: int, grow: Tensor | None = None) -> Tensor:
+def exchange(
+    keep: Tensor,
+    scores: Tensor,
+    count: int,
+    grow: Tensor | None = None,
+    choose: Callable[[Tensor, int], Tensor] = top_k,
+) -> Tensor:
     """One update (drop → regrow): the ``count`` kept edges of lowest score give way to the pruned ones of highest.
 
     ``grow``: what pruned edges are ranked by, where that is another score.
@@ -52,4 +59,4 @@ def exchange(keep: Tensor, scores: Tensor, count: int, grow: Tensor | None = Non
     """
     worst = scores.masked_fill(~keep, -torch.inf)
     best = (scores if grow is None else grow).masked_fill(keep, -torch.inf)
-    return top_k(worst, int(keep.sum()) - count) | top_k(best, count)
+    return choose(worst, int(keep.sum()) - count) | choose(best, count)

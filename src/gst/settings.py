@@ -38,6 +38,16 @@ class Settings(BaseModel):
     weight_decay: float = Field(5e-4, ge=0, description="ℓ2 penalty")
     masker_hidden: int = Field(64, ge=1, description="width of the masker's hidden layer")
     mask_deviation: float = Field(0.01, ge=0, le=0.1, description="standard deviation of the mask around 1")
+    setting: Literal["transductive", "inductive"] = Field(
+        "transductive", description="inductive: validation and test nodes and their edges are hidden from training"
+    )
+    batch: Literal["full", "clusters", "neighbors"] = Field(
+        "full", description="what a training step sees: all, some clusters, or sampled neighbourhoods"
+    )
+    clusters: int = Field(0, ge=0, description="number of clusters, 0: one every 500 nodes")
+    clusters_per_batch: int = Field(16, ge=1, description="clusters that a step sees")
+    batch_nodes: int = Field(1024, ge=1, description="training nodes of a step with sampled neighbourhoods")
+    fanout: int = Field(10, ge=1, description="neighbours that are drawn of every node and layer")
     seed: int = Field(0, ge=0, lt=2**31, description="seed of all random numbers")
     device: str = Field("cpu", description="torch device")
 
@@ -83,4 +93,6 @@ def make_settings(dataset: str | None, backbone: str, overrides: dict[str, Any])
         )
     if settings.tune and not (settings.semantic or settings.topology):
         raise InputError("settings semantic and topology are both off: an update needs one of them (or tune off)")
+    if settings.setting == "inductive" and settings.recipe == "retrain":
+        raise InputError("setting inductive: recipe retrain trains on edges of all nodes; take paper or deploy")
     return settings

@@ -9,11 +9,14 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from gst import distributed
+from gst.batches import Batch, Batches
 from gst.checkpoint import NoCheckpoint
 from gst.graph import EdgeSet
 from gst.nn.features import Features
+from gst.nn.layerwise import layerwise_logits
 from gst.nn.masker import Masker
-from gst.nn.network import Network
+from gst.nn.network import NativeNetwork, Network
 from gst.task import Task
 
 
@@ -56,37 +59,63 @@ class Trainer:
         weight_decay: float,
         masker: Masker | None = None,
         x: Features | None = None,
+        batches: Batches | None = None,
     ) -> None:
-        self.network, self.task, self.masker, self.x = network, task, masker, x
+        self.network, self.task, self.masker, self.x, self.batches = network, task, masker, x, batches
         self._modules: dict[str, nn.Module] = {"model": network.module} | ({} if masker is None else {"masker": masker})
-        parameters = [p for module in self._modules.values() for p in module.parameters() if p.requires_grad]
-        self.optimizer = torch.optim.Adam(parameters, lr=lr, weight_decay=weight_decay)
+        self._parameters = [p for module in self._modules.values() for p in module.parameters() if p.requires_grad]
+        self.optimizer = torch.optim.Adam(self._parameters, lr=lr, weight_decay=weight_decay)
+
+    @property
+    def layerwise(self) -> bool:
+        """Whether whole graphs are passed a layer at a time, as mini-batches are for graphs too large for more."""
+        return self.batches is not None and isinstance(self.network, NativeNetwork)
 
     def mask(self, edges: EdgeSet) -> Tensor | None:
         """m_g of these edges; None without a masker."""
         if self.masker is None or edges.num_edges == 0:
             return None
         assert self.x is not None
-        return self.masker(self.x, edges)
+        return self.masker.everywhere(self.x, edges) if self.layerwise else self.masker(self.x, edges)
 
     def step(self, edges: EdgeSet) -> None:
-        """One epoch of full-batch training with the task loss."""
+        """One epoch of training with the task loss: one full batch, or many small ones."""
+        if self.batches is not None:
+            distributed.same_random_numbers()
+            for batch in self.batches.epoch(edges):
+                self._update(batch)
+            return
         self.network.module.train()
         self.optimizer.zero_grad()
         self.task.loss(self.network.logits(edges, self.mask(edges), self.task.train)).backward()
         self.optimizer.step()
 
+    def _update(self, batch: Batch) -> None:
+        """One step with the mean loss over the targets of all workers."""
+        count = batch.targets.numel()
+        total = int(distributed.sum_(torch.tensor(count)))
+        if total == 0:
+            return
+        self.network.module.train()
+        self.optimizer.zero_grad()
+        if count:
+            logits = batch.logits(self.network, self.masker, self.x)
+            (self.task.cross_entropy(logits, self.task.y[batch.targets]) * (count / total)).backward()
+        distributed.sum_gradients(self._parameters)
+        self.optimizer.step()
+
     @torch.no_grad()
     def evaluate(self, edges: EdgeSet, split: str = "val") -> float:
         """Score of the network on these edges as it would be deployed: evaluation mode, no masker."""
-        self.network.module.eval()
-        return self.task.score(self.network.logits(edges, None, getattr(self.task, split)), split)
+        return distributed.same(self.task.score(self.logits(edges, None, getattr(self.task, split)), split))
 
     @torch.no_grad()
-    def logits(self, edges: EdgeSet, mask: Tensor | None = None) -> Tensor:
-        """Evaluation-mode logits of all nodes."""
+    def logits(self, edges: EdgeSet, mask: Tensor | None = None, nodes: Tensor | None = None) -> Tensor:
+        """Evaluation-mode logits of some nodes or all."""
         self.network.module.eval()
-        return self.network.logits(edges, mask)
+        if self.batches is not None and isinstance(self.network, NativeNetwork):
+            return layerwise_logits(self.network.module, self.network.x, edges, mask, nodes)
+        return self.network.logits(edges, mask, nodes)
 
     def parts(self) -> dict[str, Any]:
         """All that a checkpoint must hold to go on from here."""
@@ -131,12 +160,13 @@ def train(
     sparsity: float,
     watch: Watcher,
     checkpoint: NoCheckpoint,
+    judge: EdgeSet | None = None,
 ) -> Best:
-    """Plain training on fixed edges; leaves the network as it was at its best epoch."""
+    """Plain training on fixed edges, judged on them or others; leaves the network as it was at its best epoch."""
     at = Plain(trainer)
     for epoch in checkpoint.loop(phase, epochs, at, edges):
         trainer.step(edges)
-        val = trainer.evaluate(edges)
+        val = trainer.evaluate(judge or edges)
         at.best.offer(val, epoch, trainer.state)
         watch(Progress(phase, epoch, epochs, val, at.best.val, sparsity))
     trainer.restore(at.best.kept)

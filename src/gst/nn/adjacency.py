@@ -1,6 +1,5 @@
 """The message-passing matrix of a set of edges, whole or the share of it that some outputs read."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -9,16 +8,14 @@ from torch import Tensor
 from gst.nn.csr import Pattern
 from gst.nn.sampler import row_entries
 
-# entries that the rows of a layer read: (pattern, sorted rows, layer) -> entry ids
-Sample = Callable[[Pattern, Tensor, int], Tensor]
-
 
 @dataclass(frozen=True)
 class Adjacency:
     """The message-passing matrix of a set of edges: row i lists the sources of the messages into i.
 
     Entries are the arcs of the edges and, always, the whole diagonal; what a diagonal entry is worth is the backbone's
-    business. Edge values and diagonal become entry values by one gather.
+    business. Edge values and diagonal become entry values by one gather. Some rows of a larger matrix have as many
+    columns as they read; ``degree`` and ``least`` then hold what their entries cannot tell.
     """
 
     pattern: Pattern
@@ -26,6 +23,13 @@ class Adjacency:
     weight: Tensor | None  # [nnz] weight the data gives to the entry (1 on the diagonal); None where all are 1
     loops: Tensor  # [N] weight of the self-loops that the data carries, 0 elsewhere
     num_edges: int
+    degree: Tensor | None = None  # [N] D̃ where the entries alone do not tell: rows of a larger matrix
+    least: float | None = None  # the lightest weight of that larger matrix
+
+    @property
+    def lightest(self) -> float:
+        """The smallest weight of an entry."""
+        return self.least or (1.0 if self.weight is None else float(self.weight.min()))
 
     def values(self, edge_values: Tensor | None, diagonal: Tensor, dtype: torch.dtype) -> Tensor:
         """Entry values from one value per edge (None: 1) and one per node."""
@@ -34,17 +38,14 @@ class Adjacency:
         values = torch.cat([edge_values.to(dtype), diagonal.to(dtype)])[self.source]
         return values if self.weight is None else values * self.weight.to(dtype)
 
-    def blocks(self, depth: int, nodes: Tensor | None = None, sample: Sample | None = None) -> "list[Block]":
-        """What ``depth`` layers compute for the outputs of ``nodes`` (sorted ids; None: all), first layer first.
-
-        With ``sample`` every row reads only some of its entries, drawn anew for each layer.
-        """
+    def blocks(self, depth: int, nodes: Tensor | None = None) -> "list[Block]":
+        """What ``depth`` layers compute for the outputs of ``nodes`` (sorted ids; None: all), first layer first."""
         if nodes is None:
             everyone = torch.arange(self.pattern.shape[0], device=self.loops.device)
             return [Block(self, self.pattern, None, everyone, everyone)] * depth
         found: list[Block] = []
-        for layer in reversed(range(depth)):
-            entries = row_entries(self.pattern, nodes) if sample is None else sample(self.pattern, nodes, layer)
+        for _ in range(depth):
+            entries = row_entries(self.pattern, nodes)
             reached, col = torch.unique(self.pattern.col[entries], return_inverse=True)
             row = torch.searchsorted(nodes, self.pattern.row[entries])
             pattern = Pattern(row, col, (nodes.numel(), reached.numel()))

@@ -39,11 +39,15 @@ class Backbone(nn.Module):
         edges = EdgeSet.from_edge_index(edge_index, x.shape[0], edge_weight)
         return self.run(x, edges.adjacency.blocks(len(self.layers)))
 
-    def run(self, x: Features, blocks: list[Block], edge_values: Tensor | None = None) -> Tensor:
-        """Logits of the last block's rows from the features of the first block's columns."""
-        hidden: Tensor = self.layers[0](feature_dropout(x, self.dropout, self.training), blocks[0], edge_values)
-        for layer, block in zip(self.layers[1:], blocks[1:], strict=True):
-            hidden = layer(dropout(self.activation(hidden), self.dropout, self.training), block, edge_values)
+    def run(self, x: Features, blocks: list[Block], edge_values: Tensor | list[Tensor] | None = None) -> Tensor:
+        """Logits of the last block's rows from the features of the first block's columns.
+
+        ``edge_values`` is one list for all blocks, or one for each.
+        """
+        values = edge_values if isinstance(edge_values, list) else [edge_values] * len(blocks)
+        hidden: Tensor = self.layers[0](feature_dropout(x, self.dropout, self.training), blocks[0], values[0])
+        for layer, block, value in zip(self.layers[1:], blocks[1:], values[1:], strict=True):
+            hidden = layer(dropout(self.activation(hidden), self.dropout, self.training), block, value)
         return hidden
 
 

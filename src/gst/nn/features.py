@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from gst.nn.csr import Pattern, spmm
+from gst.nn.sampler import row_entries
 
 SPARSE_BELOW = 0.08  # density at which X·W, forward and backward, costs the same either way: benchmarks/features.py
 
@@ -41,11 +42,9 @@ def rows(x: Features, nodes: Tensor) -> Features:
         return x
     if not isinstance(x, SparseFeatures):
         return x[nodes]
-    number = torch.full((x.shape[0],), -1, dtype=torch.long, device=nodes.device)
-    number[nodes] = torch.arange(nodes.numel(), device=nodes.device)
-    row = number[x.pattern.row]
-    chosen = row >= 0
-    return SparseFeatures(Pattern(row[chosen], x.pattern.col[chosen], (nodes.numel(), x.shape[1])), x.values[chosen])
+    entries = row_entries(x.pattern, nodes)
+    row = torch.searchsorted(nodes, x.pattern.row[entries])
+    return SparseFeatures(Pattern(row, x.pattern.col[entries], (nodes.numel(), x.shape[1])), x.values[entries])
 
 
 def linear(x: Features, weight: Tensor) -> Tensor:

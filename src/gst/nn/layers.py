@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from gst.nn.adjacency import Adjacency, Block
 from gst.nn.csr import row_max, row_sum, spmm
-from gst.nn.features import Features, linear
+from gst.nn.features import Features, linear, rows
 
 
 def glorot(inputs: int, outputs: int) -> nn.Parameter:
@@ -22,11 +22,11 @@ def glorot(inputs: int, outputs: int) -> nn.Parameter:
 
 def propagate(block: Block, values: Tensor, x: Features, weight: Tensor) -> Tensor:
     """A·X·W in the order that takes fewer multiplications; sparse features are multiplied first and so stay sparse."""
-    rows, columns = block.pattern.shape
+    targets, columns = block.pattern.shape
     inputs, outputs = weight.shape
     values = block.select(values)
     product_first = columns * inputs * outputs + block.pattern.nnz * outputs
-    sum_first = block.pattern.nnz * inputs + rows * inputs * outputs
+    sum_first = block.pattern.nnz * inputs + targets * inputs * outputs
     if isinstance(x, Tensor) and sum_first < product_first:
         return spmm(block.pattern, values, x) @ weight
     return spmm(block.pattern, values, linear(x, weight))
@@ -46,14 +46,21 @@ class GCNLayer(nn.Module):
         self.bias = nn.Parameter(torch.zeros(outputs))
 
     def forward(self, x: Features, block: Block, edge_values: Tensor | None) -> Tensor:
-        return propagate(block, gcn_norm(block.adjacency, edge_values, self.weight.dtype), x, self.weight) + self.bias
+        values = gcn_norm(block.adjacency, edge_values, self.weight.dtype, block.own)
+        return propagate(block, values, x, self.weight) + self.bias
 
 
-def gcn_norm(adjacency: Adjacency, edge_values: Tensor | None, dtype: torch.dtype) -> Tensor:
-    """The entries of D̃^-½ (A∘m∘g + I) D̃^-½; D̃ sums each row, that is, what flows into a node."""
+def gcn_norm(adjacency: Adjacency, edge_values: Tensor | None, dtype: torch.dtype, own: Tensor | None = None) -> Tensor:
+    """The entries of D̃^-½ (A∘m∘g + I) D̃^-½; D̃ sums each row, that is, what flows into a node.
+
+    ``own``: the column of each row's own node, of an adjacency that is told its degrees.
+    """
     pattern = adjacency.pattern
     diagonal = torch.where(adjacency.loops > 0, adjacency.loops, 1.0)
     values = adjacency.values(edge_values, diagonal, dtype)
+    if adjacency.degree is not None:
+        scale = adjacency.degree.rsqrt()
+        return values * scale[own][pattern.row] * scale[pattern.col]
     scale = row_sum(pattern, values).rsqrt()
     return values * scale[pattern.row] * scale[pattern.col]
 
@@ -132,8 +139,10 @@ class SAGELayer(nn.Module):
     def forward(self, x: Features, block: Block, edge_values: Tensor | None) -> Tensor:
         adjacency = block.adjacency
         values = mean_norm(adjacency, adjacency.values(edge_values, self.diagonal(adjacency), self.weight.dtype))
-        own = linear(x, self.root)
-        own = own if block.entries is None else own[block.own]
+        if block.entries is None:  # of a block with its own adjacency, most columns are no rows
+            own = linear(x if block.pattern.shape[0] == x.shape[0] else rows(x, block.own), self.root)
+        else:
+            own = linear(x, self.root)[block.own]
         return propagate(block, values, x, self.weight) + own + self.bias
 
 
@@ -143,8 +152,7 @@ def mean_norm(adjacency: Adjacency, values: Tensor) -> Tensor:
     The sum is never taken for less than half an edge: so a node that has lost all its edges has mean 0, and a gradient
     in each of them.
     """
-    lightest = 1.0 if adjacency.weight is None else float(adjacency.weight.min())
-    return values / row_sum(adjacency.pattern, values).clamp(min=lightest / 2)[adjacency.pattern.row]
+    return values / row_sum(adjacency.pattern, values).clamp(min=adjacency.lightest / 2)[adjacency.pattern.row]
 
 
 class ClusterGCNLayer(SAGELayer):

@@ -1,12 +1,16 @@
 """The edge masker Ψ."""
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor, nn
 
 from gst.graph import EdgeSet
+from gst.nn.csr import Pattern
 from gst.nn.edge_mlp import edge_mlp
 from gst.nn.features import Features, linear
 from gst.nn.layers import glorot
+from gst.nn.neighbours import LocalBlock
 
 
 class Masker(nn.Module):
@@ -28,8 +32,36 @@ class Masker(nn.Module):
 
     def forward(self, x: Features, edges: EdgeSet) -> Tensor:
         """The mask m_g of these edges, ``[E]``."""
+        target, source = self._halves(x)
+        return self._standard(edges.edge_mean(edge_mlp(edges.arc_pattern, target, source, self.last)))
+
+    @torch.no_grad()
+    def everywhere(self, x: Features, edges: EdgeSet) -> Tensor:
+        """The same without a gradient and without a list of arcs, for graphs of any size."""
+        target, source = self._halves(x)
+        pairs = Pattern(edges.pairs[0], edges.pairs[1], (edges.num_nodes, edges.num_nodes))
+        scores = edge_mlp(pairs, source, target, self.last)  # the arc u → v: v is the target
+        if not edges.directed:
+            scores = scores.add_(edge_mlp(pairs, target, source, self.last)).div_(2)
+        return self._standard(scores)
+
+    def at_entries(self, x: Features, blocks: Sequence[LocalBlock], directed: bool) -> list[Tensor]:
+        """The mask at the arcs that sampled blocks read, standardised over those; ``x`` of the first one's columns."""
+        target, source = self._halves(x)
+        scores = []
+        for block, after in zip(blocks, [*blocks[1:], None], strict=True):
+            own, arcs = block.block.own, block.arcs()
+            found = edge_mlp(arcs, target[own], source, self.last)
+            scores.append(found if directed else (found + edge_mlp(arcs, source[own], target, self.last)) / 2)
+            if after is not None:  # the columns of a block are the rows of the one before
+                target, source = target[own], source[own]
+        return list(self._standard(torch.cat(scores)).split([part.numel() for part in scores]))
+
+    def _halves(self, x: Features) -> tuple[Tensor, Tensor]:
         target, source = linear(x, self.first).chunk(2, dim=1)
-        scores = edges.edge_mean(edge_mlp(edges.arc_pattern, target + self.bias, source, self.last))
+        return target + self.bias, source
+
+    def _standard(self, scores: Tensor) -> Tensor:
         centred = scores - scores.mean()
         # added inside the root: of one edge, or of equals, the root of 0 would have an infinite slope
         standard = centred / (centred.square().mean() + 1e-24).sqrt()

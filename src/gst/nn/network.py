@@ -2,6 +2,7 @@
 
 from typing import Protocol
 
+import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
@@ -20,6 +21,9 @@ class Network(Protocol):
 
     def logits(self, edges: EdgeSet, edge_values: Tensor | None = None, nodes: Tensor | None = None) -> Tensor:
         """[nodes, classes] on these edges, each with its value (None: 1); of some nodes (sorted ids) or all."""
+
+    def within(self, edges: EdgeSet, nodes: Tensor, ids: Tensor) -> "Network":
+        """The same model bound to the subgraph among some nodes (sorted ids); ``ids``: those of ``edges`` inside it."""
 
 
 class NativeNetwork:
@@ -43,6 +47,9 @@ class NativeNetwork:
         _, blocks, x = self._fields[id(nodes)]
         return self.module.run(x, blocks, edge_values)
 
+    def within(self, edges: EdgeSet, nodes: Tensor, ids: Tensor) -> "NativeNetwork":
+        return NativeNetwork(self.module, rows(self.x, nodes))
+
 
 class OwnNetwork:
     """A user's own model of PyG ``MessagePassing`` layers."""
@@ -63,3 +70,32 @@ class OwnNetwork:
             with gated(self.module, graph, edges.to_columns(edge_values, 1.0)):
                 logits = call_model(self.module, graph)
         return logits if nodes is None else logits[nodes]
+
+    def within(self, edges: EdgeSet, nodes: Tensor, ids: Tensor) -> "OwnPart":
+        return OwnPart(self, edges, nodes, ids)
+
+
+class OwnPart:
+    """A user's own model on the subgraph among some nodes."""
+
+    def __init__(self, whole: OwnNetwork, edges: EdgeSet, nodes: Tensor, ids: Tensor) -> None:
+        self.module, self.nodes = whole.module, nodes
+        number = torch.full((edges.num_edges + 1,), -1, device=ids.device)  # the last is that of self-loops
+        number[ids] = torch.arange(ids.numel(), device=ids.device)
+        inside = torch.zeros(edges.num_nodes, dtype=torch.bool, device=ids.device)
+        inside[nodes] = True
+        columns = edges.columns[inside[whole.data.edge_index[:, edges.columns]].all(0)]
+        self.graph = whole.data.edge_subgraph(columns).subgraph(nodes)
+        self.column_edge = number[edges.column_edge[torch.searchsorted(edges.columns, columns)]]
+
+    def logits(self, edges: EdgeSet, edge_values: Tensor | None = None, nodes: Tensor | None = None) -> Tensor:
+        if edge_values is None:
+            logits = call_model(self.module, self.graph)
+        else:
+            values = torch.cat([edge_values, edge_values.new_ones(1)])[self.column_edge]
+            with gated(self.module, self.graph, values):
+                logits = call_model(self.module, self.graph)
+        return logits if nodes is None else logits[nodes]
+
+    def within(self, edges: EdgeSet, nodes: Tensor, ids: Tensor) -> Network:
+        raise NotImplementedError("a part has no parts")

@@ -1,4 +1,4 @@
-"""Which entries of an adjacency a mini-batch reads: all of its rows, or a few of each drawn at random."""
+"""Which entries of its rows a mini-batch reads: all, or a few of each drawn at random."""
 
 import numpy as np
 import torch
@@ -19,55 +19,44 @@ def row_entries(pattern: Pattern, rows: Tensor) -> Tensor:
     return place + torch.repeat_interleave(start - first, count)
 
 
-def sample_entries(pattern: Pattern, rows: Tensor, fanout: int, seed: int) -> Tensor:
-    """At most ``fanout`` entries of each row, drawn uniformly without replacement, and the diagonal always.
+def draw_entries(start: np.ndarray, rows: np.ndarray, fanout: int, seed: int) -> np.ndarray:
+    """At most ``fanout`` entries of each row, drawn uniformly without replacement; ascending in each row.
 
-    The numbers are hashes of seed, row and position: one seed gives every row the same draw, whatever rows are asked
-    for with it and in what order.
+    ``start`` says where each row begins. The numbers are hashes of seed, row and position: one seed gives every row the
+    same draw, whatever rows are asked for with it and in what order.
     """
-    found = _sample(pattern.crow.cpu().numpy(), pattern.col.cpu().numpy(), rows.cpu().numpy(), fanout, np.uint64(seed))
-    return torch.from_numpy(found).to(rows.device)
+    return _draw(start, rows, fanout, np.uint64(seed))
 
 
 @njit(cache=True)
-def _sample(crow: np.ndarray, col: np.ndarray, rows: np.ndarray, fanout: int, seed: np.uint64) -> np.ndarray:
+def _draw(start: np.ndarray, rows: np.ndarray, fanout: int, seed: np.uint64) -> np.ndarray:
     total = 0
     for row in rows:
-        total += min(crow[row + 1] - crow[row], fanout + 1)
+        total += min(start[row + 1] - start[row], fanout)
     found = np.empty(total, np.int64)
-    drawn = np.empty(fanout, np.int64)
     size = 0
     for row in rows:
-        start, end = crow[row], crow[row + 1]
-        own = start + np.searchsorted(col[start:end], row)
-        has_own = own < end and col[own] == row
-        others = end - start - has_own
+        first, others = start[row], start[row + 1] - start[row]
         if others <= fanout:
-            for entry in range(start, end):
+            for entry in range(first, first + others):
                 found[size] = entry
                 size += 1
             continue
         # Floyd: the last `fanout` positions take turns; one that draws a taken place takes its own instead
         state = _mix(_mix(seed) ^ np.uint64(row))
+        begin = size
         for i in range(fanout):
             last = others - fanout + i
             state += _GOLDEN
-            draw = np.int64(_mix(state) % np.uint64(last + 1))
-            for j in range(i):
-                if drawn[j] == draw:
-                    draw = last
+            entry = first + np.int64(_mix(state) % np.uint64(last + 1))
+            for j in range(begin, size):
+                if found[j] == entry:
+                    entry = first + last
                     break
-            drawn[i] = draw
-        first = size
-        for draw in drawn:
-            entry = start + draw
-            found[size] = entry + 1 if has_own and entry >= own else entry
+            found[size] = entry
             size += 1
-        if has_own:
-            found[size] = own
-            size += 1
-        found[first:size].sort()
-    return found[:size]
+        found[begin:size].sort()
+    return found
 
 
 @njit(cache=True)

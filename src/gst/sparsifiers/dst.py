@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from gst.anchor import Anchor, find_anchor
+from gst.arrivals import Arrivals
 from gst.criteria.dst import edge_gradient, mutation_importance, sensitivity, smoothed
 from gst.nn.masker import Masker
 from gst.problem import Problem
@@ -26,7 +27,7 @@ class DynamicSparsifier(LearnedSparsifier, Rule):
     """
 
     def search(self, problem: Problem, kept: int, **given: Any) -> Found:
-        settings, edges = problem.settings, problem.edges
+        settings = problem.settings
         network = problem.network()
         with seeded(settings.seed + 1):  # as GST does: the two share their anchors
             masker = Masker(problem.x.shape[1], settings.masker_hidden, settings.mask_deviation).to(problem.device)
@@ -34,10 +35,12 @@ class DynamicSparsifier(LearnedSparsifier, Rule):
         start = problem.checkpoint.clock()
         with seeded(settings.seed + 2):
             trainer = problem.trainer(network, masker)
-            best, history = sparse_phase(problem, trainer, anchor, self, kept)
+            arrivals = Arrivals(problem, anchor.mask, kept)
+            best, history = sparse_phase(problem, trainer, anchor, self, arrivals)
         trainer.restore(best.kept)
-        keep = best.kept["keep"]
-        scores, logits = self.drop_scores(problem, trainer, keep), trainer.logits(edges.subset(keep))
+        scores = arrivals.join_scores(self.drop_scores(problem, trainer, best.kept["keep"]))
+        keep = arrivals.join(best.kept["keep"])
+        logits = trainer.logits(problem.edges.subset(keep))
         seconds = {"anchor": anchor.seconds, "topology": 0.0, "sparse": problem.checkpoint.clock() - start}
         return Found(keep, scores, network.module, logits, best.val, seconds, history)
 
@@ -122,8 +125,8 @@ class SNIP(DynamicSparsifier):
     updates = False
 
     def one_shot(self, problem: Problem, trainer: Trainer, anchor: Anchor) -> Tensor:
-        everything = torch.ones_like(anchor.mask, dtype=torch.bool)
-        self.sensitivity_ = sensitivity(anchor.mask, gradient(problem, trainer, everything))
+        mask = problem.of_view(anchor.mask)
+        self.sensitivity_ = sensitivity(mask, gradient(problem, trainer, torch.ones_like(mask, dtype=torch.bool)))
         return self.sensitivity_
 
     def drop_scores(self, problem: Problem, trainer: Trainer, keep: Tensor) -> Tensor:
@@ -132,11 +135,11 @@ class SNIP(DynamicSparsifier):
 
 @torch.no_grad()
 def edge_weights(problem: Problem, trainer: Trainer) -> Tensor:
-    """The masker's value m_g of all edges."""
-    mask = trainer.mask(problem.edges)
+    """The masker's value m_g of all edges that training sees."""
+    mask = trainer.mask(problem.view)
     assert mask is not None
     return mask
 
 
 def gradient(problem: Problem, trainer: Trainer, keep: Tensor) -> Tensor:
-    return edge_gradient(trainer.network, trainer.task, problem.edges, keep, edge_weights(problem, trainer))
+    return edge_gradient(trainer.network, trainer.task, problem.view, keep, edge_weights(problem, trainer))

@@ -7,7 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from gst import distributed
 from gst.anchor import Anchor, find_anchor
+from gst.arrivals import Arrivals
 from gst.cache import Content
 from gst.criteria.equilibria import combine
 from gst.criteria.semantic import semantic_scores
@@ -16,7 +18,7 @@ from gst.graph import EdgeSet
 from gst.nn.masker import Masker
 from gst.problem import Problem
 from gst.schedule import inverse_power, num_updates, swap_count
-from gst.select import exchange, top_k
+from gst.select import exchange
 from gst.settings import Settings
 from gst.sparsifiers.base import Found, LearnedSparsifier
 from gst.sparsifiers.deploy import deploy
@@ -47,7 +49,7 @@ class GST(LearnedSparsifier):
     """
 
     def search(self, problem: Problem, kept: int, *, anchor: Anchor | None = None, **given: Any) -> Found:
-        settings, edges = problem.settings, problem.edges
+        settings, edges = problem.settings, problem.view
         if settings.recipe == "deploy":
             return deploy(problem, kept)
         network = problem.network()
@@ -57,17 +59,18 @@ class GST(LearnedSparsifier):
         if settings.recipe == "retrain":
             return retrain(problem, self.anchor_, kept)
         topology, topology_seconds = None, 0.0
-        if settings.topology and settings.tune and kept < edges.num_edges:
+        if settings.topology and settings.tune and kept < problem.edges.num_edges:
             topology, topology_seconds = find_topology(problem, self.anchor_)
 
         start = problem.checkpoint.clock()
         with seeded(settings.seed + 2):
             trainer = problem.trainer(network, masker)
-            best, history = sparse_phase(problem, trainer, self.anchor_, Equilibria(self.anchor_, topology), kept)
+            arrivals = Arrivals(problem, self.anchor_.mask, kept)
+            best, history = sparse_phase(problem, trainer, self.anchor_, Equilibria(self.anchor_, topology), arrivals)
         trainer.restore(best.kept)
-        keep = best.kept["keep"]
-        scores = edge_importance(trainer, self.anchor_, edges, topology, keep, settings)
-        logits = trainer.logits(edges.subset(keep))
+        scores = edge_importance(trainer, self.anchor_, edges, topology, best.kept["keep"], settings)
+        keep, scores = arrivals.join(best.kept["keep"]), arrivals.join_scores(scores)
+        logits = trainer.logits(problem.edges.subset(keep))
         seconds = {
             "anchor": self.anchor_.seconds,
             "topology": topology_seconds,
@@ -93,8 +96,8 @@ class Rule:
     updates = True  # False: those it starts from stay
 
     def one_shot(self, problem: Problem, trainer: Trainer, anchor: Anchor) -> Tensor:
-        """One number per edge at the anchor; the edges of highest stay."""
-        return anchor.mask
+        """One number per edge of the view at the anchor; the edges of highest stay."""
+        return problem.of_view(anchor.mask)
 
     def look(self, problem: Problem, at: Refinement) -> None:
         """Called after every epoch; writes what shall be remembered into ``at.memory``."""
@@ -112,23 +115,23 @@ class Equilibria(Rule):
     topology: Tensor | None
 
     def scores(self, problem: Problem, at: Refinement) -> tuple[Tensor, Tensor]:
-        phi = edge_importance(at.trainer, self.anchor, problem.edges, self.topology, at.keep, problem.settings)
+        phi = edge_importance(at.trainer, self.anchor, problem.view, self.topology, at.keep, problem.settings)
         return phi, phi
 
 
 def sparse_phase(
-    problem: Problem, trainer: Trainer, anchor: Anchor, rule: Rule, kept: int
+    problem: Problem, trainer: Trainer, anchor: Anchor, rule: Rule, arrivals: Arrivals
 ) -> tuple[Best, list[dict[str, Any]]]:
     """Trains on m_g ⊙ M_g ⊙ A from the anchor on, refining M_g; the best validation epoch and the history."""
-    settings, edges = problem.settings, problem.edges
+    settings, edges, kept = problem.settings, problem.view, arrivals.kept
     trainer.restore({"model": anchor.model, "masker": anchor.masker})
-    at = Refinement(trainer, top_k(rule.one_shot(problem, trainer, anchor), kept))
+    at = Refinement(trainer, distributed.top_k(rule.one_shot(problem, trainer, anchor), kept))
     epochs = problem.checkpoint.loop("sparse", settings.sparse_epochs, at, edges)
-    sparse = edges.subset(at.keep)
+    sparse, judged = arrivals.graphs(at.keep)
     updates = num_updates(settings.sparse_epochs, settings.interval)
     for epoch in epochs:
         trainer.step(sparse)
-        val = trainer.evaluate(sparse)
+        val = trainer.evaluate(judged)
         at.best.offer(val, epoch, lambda: {**trainer.state(), "keep": at.keep})
         rule.look(problem, at)
         swapped = 0
@@ -137,10 +140,10 @@ def sparse_phase(
             swapped = swap_count(share, kept, edges.num_edges - kept)
         if swapped:
             drop, grow = rule.scores(problem, at)
-            at.keep = exchange(at.keep, drop, swapped, grow)
-            sparse = edges.subset(at.keep)
+            at.keep = exchange(at.keep, drop, swapped, grow, distributed.top_k)
+            sparse, judged = arrivals.graphs(at.keep)
         at.history.append({"epoch": epoch, "val": val, "swapped": swapped})
-        problem.watch(Progress("sparse", epoch, settings.sparse_epochs, val, at.best.val, 1 - kept / edges.num_edges))
+        problem.watch(Progress("sparse", epoch, settings.sparse_epochs, val, at.best.val, arrivals.sparsity))
     return at.best, at.history
 
 
@@ -153,7 +156,9 @@ def edge_importance(
         with torch.no_grad():
             mask = trainer.mask(edges)
         assert mask is not None
-        semantic = semantic_scores(trainer.network, trainer.task, anchor.logits, edges, keep, mask)
+        semantic = semantic_scores(
+            trainer.network, trainer.task, anchor.logits, edges, keep, mask, layerwise=trainer.layerwise
+        )
     return combine(semantic, topology, settings.semantic_weight, settings.topology_weight)
 
 
@@ -164,7 +169,7 @@ def find_topology(problem: Problem, anchor: Anchor) -> tuple[Tensor, float]:
 
     def make() -> Content:
         start = time.perf_counter()
-        scores = topology_scores(problem.edges, anchor.mask, **chosen)
+        scores = topology_scores(problem.view, problem.of_view(anchor.mask), **chosen)
         return {"scores": scores}, {"seconds": time.perf_counter() - start}
 
     tensors, meta = problem.store.get("topology", {**problem.depends, **chosen}, make)

@@ -57,6 +57,11 @@ class IterativeSparsifier(LearnedSparsifier):
         return network, found["sparse_val"]
 
     def search(self, problem: Problem, kept: int, **given: Any) -> Found:
+        if problem.settings.batch != "full" or problem.settings.setting != "transductive":
+            raise InputError(
+                f"{type(self).__name__} gives every edge a value of its own, which takes full batches in the "
+                "transductive setting: leave out batch and setting, or take gst"
+            )
         scores, stages, history = self.path(problem, kept)
         keep = top_k(scores, kept)
         clock = problem.checkpoint.clock

@@ -1,0 +1,248 @@
+"""All arcs of a graph by target, 8 bytes each, and the small blocks that are read of it.
+
+What a full batch needs of a graph (adjacency, receptive fields, transposes) takes hundreds of bytes an arc. A
+mini-batch needs this list, and the rest for its own few rows only.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import torch
+from numba import njit
+from torch import Tensor
+
+from gst.nn.adjacency import Adjacency, Block
+from gst.nn.csr import Pattern
+from gst.nn.sampler import draw_entries
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """Row i lists the sources of the messages into i, ascending, without i itself."""
+
+    start: np.ndarray  # [N + 1] int64, where each row begins
+    source: np.ndarray  # [A] int32
+    edge: np.ndarray  # [A] int32, which edge an entry belongs to
+    weight: np.ndarray | None  # [A] float32, what the data gives to it; None where all are 1
+    loops: Tensor  # [N] weight of the self-loops that the data carries
+
+    @classmethod
+    def of(cls, pairs: Tensor, directed: bool, weights: Tensor | None, loops: Tensor) -> "Neighbours":
+        """From sorted pairs, by counting: O(N + E)."""
+        if pairs.shape[1] >= 2**31 or loops.numel() >= 2**31:
+            raise OverflowError("edges and nodes are numbered with 32 bits")
+        u, v = pairs.cpu().numpy()
+        start, source, edge = _by_target(u, v, loops.numel(), directed)
+        weight = None
+        if weights is not None:
+            given = weights.cpu().numpy()
+            weight = given[0, edge] if directed else np.where(source == u[edge], given[0, edge], given[1, edge])
+        return cls(start, source, edge, weight, loops)
+
+    @property
+    def num_nodes(self) -> int:
+        return self.loops.numel()
+
+    @cached_property
+    def lightest(self) -> float:
+        """The smallest weight of an entry, the diagonal's 1 included."""
+        return 1.0 if self.weight is None or not self.weight.size else min(1.0, float(self.weight.min()))
+
+    def degree(self, edge_values: Tensor | None, dtype: torch.dtype) -> Tensor:
+        """[N] diagonal and summed entry values of each row: D̃ of a graph convolution, as in ``gcn_norm``."""
+        diagonal = torch.where(self.loops > 0, self.loops, 1.0).double().cpu().numpy()
+        values = None if edge_values is None else edge_values.detach().cpu().numpy()
+        return torch.from_numpy(_row_sums(self.start, self.edge, values, self.weight, diagonal)).to(
+            self.loops.device, dtype
+        )
+
+    def block(self, rows: Tensor, fanout: int | None = None, seed: int = 0) -> "LocalBlock":
+        """What one layer computes for these rows (sorted ids), reading all of their entries or ``fanout`` of each.
+
+        An entry drawn from d of a row stands for d/fanout of them: sums and means are then right on average.
+        """
+        ids = rows.cpu().numpy()
+        entries = None if fanout is None else draw_entries(self.start, ids, fanout, seed)
+        mark = np.full(self.num_nodes, -1, np.int32)
+        row, col, entry, nodes = _local(self.start, self.source, ids, entries, mark)
+        is_arc = entry >= 0
+        arc = entry[is_arc]
+        weight = None
+        if self.weight is not None or entries is not None:
+            stands_for = np.ones(entry.size, np.float32)
+            stands_for[is_arc] = 1 if self.weight is None else self.weight[arc]
+            if entries is not None:
+                drawn = np.bincount(row, minlength=ids.size) - 1
+                share = (self.start[ids + 1] - self.start[ids]) / np.maximum(drawn, 1)
+                stands_for[is_arc] *= share[row[is_arc]].astype(np.float32)
+            weight = torch.from_numpy(stands_for).to(self.loops.device)
+        found = (row, col, nodes, is_arc, np.searchsorted(nodes, ids), self.edge[arc].astype(np.int64))
+        at_row, at_col, columns, off, own, edge = (torch.from_numpy(part).to(self.loops.device) for part in found)
+        pattern = Pattern(at_row, at_col, (ids.size, nodes.size))
+        place = torch.where(off, off.cumsum(0) - 1, arc.size + pattern.col)
+        adjacency = Adjacency(pattern, place, weight, self.loops[columns], arc.size, None, self.lightest)
+        return LocalBlock(Block(adjacency, pattern, None, columns, own), edge, off)
+
+    def reached(self, rows: Tensor) -> Tensor:
+        """Sorted ids of these rows and of all that they read."""
+        return torch.from_numpy(_reached(self.start, self.source, rows.cpu().numpy(), self.num_nodes)).to(rows.device)
+
+    def chunks(self, rows: Tensor, arcs: int, pieces: int = 1) -> list[Tensor]:
+        """The rows in runs of about ``arcs`` entries, at least ``pieces`` of them."""
+        ids = rows.cpu().numpy()
+        size = np.cumsum(np.diff(self.start)[ids] + 1)
+        if not size.size:
+            return []
+        number = np.minimum(size // max(1, min(arcs, -(-int(size[-1]) // pieces))), size.size)
+        return list(rows.split(np.unique(number, return_counts=True)[1].tolist()))
+
+
+@dataclass(frozen=True)
+class LocalBlock:
+    """A block whose adjacency holds its own entries alone, each with a value of its own."""
+
+    block: Block
+    edge: Tensor  # [entries] the edge of each entry that is not on the diagonal, in the order of its values
+    off: Tensor  # [nnz] which entries are not on the diagonal
+
+    @property
+    def nodes(self) -> Tensor:
+        """The node of each column."""
+        return self.block.nodes
+
+    def with_degree(self, degree: Tensor) -> Block:
+        """The block with D̃ of its columns."""
+        return replace(self.block, adjacency=replace(self.block.adjacency, degree=degree))
+
+    def arcs(self) -> Pattern:
+        """The pattern without its diagonal, whose entries have the values."""
+        pattern = self.block.pattern
+        return Pattern(pattern.row[self.off], pattern.col[self.off], pattern.shape)
+
+
+def induced_pairs(start: Tensor, v: Tensor, nodes: Tensor) -> tuple[Tensor, Tensor]:
+    """The pairs with both ends among these nodes (sorted ids), in their numbering, and which pairs they are.
+
+    O(pairs whose first end is among them): ``start`` says where in the sorted pairs those of each first end begin.
+    """
+    mark = np.full(start.numel() - 1, -1, np.int32)
+    pairs, ids = _induced(start.numpy(), v.numpy(), nodes.numpy(), mark)
+    return torch.from_numpy(pairs), torch.from_numpy(ids)
+
+
+@njit(cache=True)
+def _by_target(u: np.ndarray, v: np.ndarray, nodes: int, directed: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    start = np.zeros(nodes + 1, np.int64)
+    for e in range(u.size):
+        start[v[e] + 1] += 1
+        if not directed:
+            start[u[e] + 1] += 1
+    for i in range(nodes):
+        start[i + 1] += start[i]
+    source, edge = np.empty(start[nodes], np.int32), np.empty(start[nodes], np.int32)
+    free = start[:-1].copy()
+    for e in range(u.size):  # pairs are sorted: every row gets its lower sources first, in order
+        place = free[v[e]]
+        source[place], edge[place] = u[e], e
+        free[v[e]] += 1
+    if not directed:
+        for e in range(u.size):
+            place = free[u[e]]
+            source[place], edge[place] = v[e], e
+            free[u[e]] += 1
+    return start, source, edge
+
+
+@njit(cache=True)
+def _local(
+    start: np.ndarray, source: np.ndarray, rows: np.ndarray, drawn: np.ndarray | None, mark: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Row, column and entry (−1: the diagonal) of a block in its own numbering, and the node of every column."""
+    total = rows.size
+    if drawn is None:
+        for i in rows:
+            total += start[i + 1] - start[i]
+    else:
+        total += drawn.size
+    row, col, entry = np.empty(total, np.int64), np.empty(total, np.int64), np.empty(total, np.int64)
+    reached = np.empty(min(total, mark.size), np.int64)
+    count, size, place = 0, 0, 0
+    for r in range(rows.size):
+        i = rows[r]
+        if mark[i] < 0:
+            mark[i] = 0
+            reached[count] = i
+            count += 1
+        placed = False
+        k, last = start[i], start[i + 1]
+        while True:
+            if drawn is None:
+                if k == last:
+                    break
+                e = k
+                k += 1
+            else:
+                if place == drawn.size or drawn[place] >= last:
+                    break
+                e = drawn[place]
+                place += 1
+            j = source[e]
+            if not placed and j > i:
+                row[size], col[size], entry[size] = r, i, -1
+                size += 1
+                placed = True
+            row[size], col[size], entry[size] = r, j, e
+            size += 1
+            if mark[j] < 0:
+                mark[j] = 0
+                reached[count] = j
+                count += 1
+        if not placed:
+            row[size], col[size], entry[size] = r, i, -1
+            size += 1
+    nodes = np.sort(reached[:count])
+    for c in range(count):
+        mark[nodes[c]] = c
+    for k in range(size):
+        col[k] = mark[col[k]]
+    return row, col, entry, nodes
+
+
+@njit(cache=True)
+def _row_sums(
+    start: np.ndarray, edge: np.ndarray, values: np.ndarray | None, weight: np.ndarray | None, sums: np.ndarray
+) -> np.ndarray:
+    for i in range(start.size - 1):
+        for k in range(start[i], start[i + 1]):
+            value = 1.0 if values is None else values[edge[k]]
+            sums[i] += value if weight is None else value * weight[k]
+    return sums
+
+
+@njit(cache=True)
+def _reached(start: np.ndarray, source: np.ndarray, rows: np.ndarray, nodes: int) -> np.ndarray:
+    seen = np.zeros(nodes, np.bool_)
+    for i in rows:
+        seen[i] = True
+        for k in range(start[i], start[i + 1]):
+            seen[source[k]] = True
+    return np.flatnonzero(seen)
+
+
+@njit(cache=True)
+def _induced(start: np.ndarray, v: np.ndarray, nodes: np.ndarray, mark: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    for c in range(nodes.size):
+        mark[nodes[c]] = c
+    count = 0
+    for i in nodes:
+        for e in range(start[i], start[i + 1]):
+            count += mark[v[e]] >= 0
+    pairs, ids = np.empty((2, count), np.int64), np.empty(count, np.int64)
+    count = 0
+    for c in range(nodes.size):
+        for e in range(start[nodes[c]], start[nodes[c] + 1]):
+            if mark[v[e]] >= 0:
+                pairs[0, count], pairs[1, count], ids[count] = c, mark[v[e]], e
+                count += 1
+    return pairs, ids
