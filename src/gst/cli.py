@@ -11,7 +11,10 @@ import typer
 from gst import console
 from gst.cache import Cache
 from gst.checkpoint import EVERY, Checkpoint, NoCheckpoint
+from gst.commands.latency import Precision, export_compiled, latency
 from gst.commands.words import Json, RunFolder, load_data, print_json, with_settings
+from gst.compiled.orders import ORDERS
+from gst.compiled.stored import NAME as COMPILED
 from gst.data import datasets as list_datasets
 from gst.data import load
 from gst.data.roots import data_root as find_data_root
@@ -185,11 +188,21 @@ def inspect_command(run: RunFolder, as_json: Json = False) -> None:
 @app.command()
 def export(
     run: RunFolder,
-    to: Annotated[str, typer.Option(help=", ".join(FORMATS))] = "pyg",
+    to: Annotated[str | None, typer.Option(help=", ".join(FORMATS) + " [pyg]")] = None,
+    layout: Annotated[
+        str | None, typer.Option(help="write graph and model for inference: fast (the best), " + ", ".join(ORDERS))
+    ] = None,
+    precision: Precision = "float32",
     output: Annotated[Path | None, typer.Option("--output", "-o", help="file to write, else one in RUN")] = None,
     as_json: Json = False,
 ) -> None:
-    """Write the sparse graph for another tool."""
+    """Write the sparse graph for another tool, or with its model for fast inference."""
+    if layout is not None:
+        if to is not None:
+            raise InputError("give either --to or --layout, not both")
+        export_compiled(run, layout, precision, output or run / COMPILED, as_json)
+        return
+    to = to or "pyg"
     target = output or run / default_name(to)
     graph = Result.load(run).graph
     write_export(graph, to, target)
@@ -197,6 +210,9 @@ def export(
         print_json({"out": str(target), "to": to, "columns": graph.num_edges})
     else:
         console.out.print(f"wrote {target}")
+
+
+app.command()(latency)
 
 
 def main() -> None:
