@@ -1,6 +1,7 @@
 """Graph Sparse Training: fewer edges, same answers."""
 
 from gst.checkpoint import Checkpoint
+from gst.compiled import load_compiled
 from gst.data import datasets, from_files, load
 from gst.errors import GSTError, InputError
 from gst.extreme import search
@@ -55,6 +56,7 @@ __all__ = [
     "datasets",
     "from_files",
     "load",
+    "load_compiled",
     "search",
     "sparsify",
 ]

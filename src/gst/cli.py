@@ -11,10 +11,14 @@ import typer
 from gst import console
 from gst.cache import Cache
 from gst.checkpoint import EVERY, Checkpoint, NoCheckpoint
+from gst.commands.bench import bench
 from gst.commands.drift import drift
+from gst.commands.latency import Precision, export_compiled, latency
+from gst.commands.report import report
 from gst.commands.search import search
-from gst.commands import bench, report
 from gst.commands.words import Json, RunFolder, load_data, print_json, with_settings
+from gst.compiled.orders import ORDERS
+from gst.compiled.stored import NAME as COMPILED
 from gst.data import datasets as list_datasets
 from gst.data import load
 from gst.data.roots import data_root as find_data_root
@@ -37,8 +41,6 @@ app = typer.Typer(
     rich_markup_mode=None,
     help="Fewer edges, same answers: graph sparse training and its peers.",
 )
-bench.register(app)
-report.register(app)
 _NO_WORDS = ("context", "settings", "out", "resume", "checkpoint_every", "quiet", "as_json")  # no part of what is run
 
 
@@ -190,11 +192,21 @@ def inspect_command(run: RunFolder, as_json: Json = False) -> None:
 @app.command()
 def export(
     run: RunFolder,
-    to: Annotated[str, typer.Option(help=", ".join(FORMATS))] = "pyg",
+    to: Annotated[str | None, typer.Option(help=", ".join(FORMATS) + " [pyg]")] = None,
+    layout: Annotated[
+        str | None, typer.Option(help="write graph and model for inference: fast (the best), " + ", ".join(ORDERS))
+    ] = None,
+    precision: Precision = "float32",
     output: Annotated[Path | None, typer.Option("--output", "-o", help="file to write, else one in RUN")] = None,
     as_json: Json = False,
 ) -> None:
-    """Write the sparse graph for another tool."""
+    """Write the sparse graph for another tool, or with its model for fast inference."""
+    if layout is not None:
+        if to is not None:
+            raise InputError("give either --to or --layout, not both")
+        export_compiled(run, layout, precision, output or run / COMPILED, as_json)
+        return
+    to = to or "pyg"
     target = output or run / default_name(to)
     graph = Result.load(run).graph
     write_export(graph, to, target)
@@ -204,8 +216,8 @@ def export(
         console.out.print(f"wrote {target}")
 
 
-app.command()(search)
-app.command()(drift)
+for command in (bench, report, search, drift, latency):
+    app.command()(command)
 
 
 def main() -> None:

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
-from gst.artifact import flatten, unflatten
 from gst import distributed
+from gst.artifact import flatten, unflatten
 from gst.batches import Batches, make_batches
 from gst.cache import Cache, Content, NoCache, anchor_settings, fingerprint
 from gst.checkpoint import Checkpoint, NoCheckpoint

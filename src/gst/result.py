@@ -11,11 +11,10 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from gst import artifact
+from gst.compiled import Compiled, compile_model
 from gst.errors import InputError
-from gst.graph import check_graph
-from gst.limits import check_claim
 from gst.models import build_backbone
-from gst.nn.features import SPARSE_BELOW
+from gst.packing import pack_graph, unpack_graph
 from gst.settings import Settings, make_settings
 
 FORMAT = 2
@@ -42,7 +41,7 @@ class Result:
             raise InputError(f"cannot write {place}: it is a file, a folder is needed")
         if self.model is None:
             raise InputError("this result was loaded without its own model: give it to Result.load(folder, model=…)")
-        tensors, words = _pack_graph(self.graph)
+        tensors, words = pack_graph(self.graph)
         tensors |= {"edge_mask": self.edge_mask, "scores": self.scores}
         files = {_GRAPH: artifact.pack(tensors, words), _MODEL: artifact.pack(self.model.state_dict())}
         run = {
@@ -86,7 +85,7 @@ class Result:
         if "edge_mask" not in tensors or "scores" not in tensors:
             raise InputError(f"{place / _GRAPH} has no edge_mask or no scores: it is not the graph of a run")
         mask, scores = tensors.pop("edge_mask"), tensors.pop("scores")
-        graph = _unpack_graph(tensors, attributes, place / _GRAPH)
+        graph = unpack_graph(tensors, attributes, place / _GRAPH)
         state, _ = artifact.read_tensors(place / _MODEL, sealed=sealed, known=known.get(_MODEL))
         own = bool(run.get("own_model"))
         if not own:
@@ -100,6 +99,15 @@ class Result:
                 ) from None
             model.eval()
         return cls(graph, mask, scores, metrics, model, settings, own)
+
+    def compile(self, layout: str = "auto", features: str = "float32") -> Compiled:
+        """The model and the sparse graph bound together for inference; see :func:`gst.compiled.compile_model`.
+
+        ``compile()()`` gives the logits of all nodes, in the order of the data.
+        """
+        if self.model is None:
+            raise InputError("this result was loaded without its own model: give it to Result.load(folder, model=…)")
+        return compile_model(self.model, self.graph, layout, features)
 
 
 def _classes(state: Mapping[str, Tensor], path: Path) -> int:
@@ -120,58 +128,3 @@ def _empty_backbone(name: str, state: Mapping[str, Tensor], graph: Data, setting
         if key in state and (state[key].shape != wanted.shape or state[key].dtype != wanted.dtype):
             raise InputError(f"{path} does not fit the model: {key} has shape {list(state[key].shape)}")
     return model
-
-
-def _pack_graph(graph: Data) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Tensors and plain words of a graph; features that are mostly zeros are stored as such."""
-    tensors: dict[str, Tensor] = {}
-    words: dict[str, Any] = {"num_nodes": graph.num_nodes}
-    for name, value in graph.to_dict().items():
-        if isinstance(value, Tensor) and value.is_sparse:
-            raise InputError(f"data.{name} is a sparse tensor: only dense tensors can be saved")
-        if name == "x" and torch.count_nonzero(value) < SPARSE_BELOW * value.numel():
-            row, column = value.nonzero(as_tuple=True)
-            tensors |= {"x/row": row, "x/column": column, "x/value": value[row, column]}
-            words["x_shape"] = list(value.shape)
-        elif isinstance(value, Tensor):
-            tensors[name] = value
-        elif isinstance(value, (str, int, float, bool)):
-            words[name] = value
-    return tensors, words
-
-
-def _unpack_graph(tensors: dict[str, Tensor], words: dict[str, Any], path: Path) -> Data:
-    shape = words.pop("x_shape", None)
-    if shape is not None:
-        parts = [tensors.pop(f"x/{part}", None) for part in ("row", "column", "value")]
-        row, column, value = parts
-        if row is None or column is None or value is None or not _inside(row, column, value, shape):
-            raise InputError(f"{path} has features that do not fit together: it is damaged")
-        check_claim(path, shape[0] * shape[1] * value.element_size())
-        tensors["x"] = torch.zeros(shape, dtype=value.dtype).index_put_((row, column), value)
-    x = tensors.get("x")
-    if x is None or words.get("num_nodes") != x.shape[:1].numel():
-        raise InputError(f"{path} announces {words.get('num_nodes')!r} nodes: that is not what its features have")
-    graph = Data.from_dict({**words, **tensors})
-    check_graph_or_name(graph, path)
-    return graph
-
-
-def _inside(row: Tensor, column: Tensor, value: Tensor, shape: Any) -> bool:
-    if not (isinstance(shape, list) and len(shape) == 2 and all(isinstance(size, int) and size >= 0 for size in shape)):
-        return False
-    if not (row.shape == column.shape == value.shape and row.dtype == column.dtype == torch.int64):
-        return False
-    if row.numel() == 0:
-        return True
-    return 0 <= int(row.min()) <= int(row.max()) < shape[0] and 0 <= int(column.min()) <= int(column.max()) < shape[1]
-
-
-def check_graph_or_name(graph: Data, path: Path) -> None:
-    """A stored graph may have lost all its edges, but is otherwise checked like any other."""
-    if graph.get("edge_index") is not None and graph.edge_index.shape == (2, 0):
-        return
-    try:
-        check_graph(graph)
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None

@@ -13,10 +13,6 @@ from gst.commands.words import Json, print_json
 DB = Path("runs/bench.db")
 
 
-def register(app: typer.Typer) -> None:
-    app.command("bench")(bench)
-
-
 def bench(
     name: Annotated[str, typer.Argument(help="fig1, rq1, rq2, rq3, rq4-…, rq5-…")],
     profile: Annotated[str, typer.Option(help="smoke, quick or paper: how large everything is")] = "quick",

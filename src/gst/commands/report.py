@@ -14,10 +14,6 @@ from gst.errors import InputError
 _PLACES = (DB, Path("results"))  # the store of gst bench, then the committed record
 
 
-def register(app: typer.Typer) -> None:
-    app.command("report")(report)
-
-
 def report(
     rows: Annotated[Path | None, typer.Argument(help="store of gst bench, CSV file or folder of them")] = None,
     db: Annotated[Path | None, typer.Option(help="the same, as an option")] = None,

@@ -22,14 +22,15 @@ def glorot(inputs: int, outputs: int) -> nn.Parameter:
 
 def propagate(block: Block, values: Tensor, x: Features, weight: Tensor) -> Tensor:
     """A·X·W in the order that takes fewer multiplications; sparse features are multiplied first and so stay sparse."""
-    targets, columns = block.pattern.shape
-    inputs, outputs = weight.shape
     values = block.select(values)
-    product_first = columns * inputs * outputs + block.pattern.nnz * outputs
-    sum_first = block.pattern.nnz * inputs + targets * inputs * outputs
-    if isinstance(x, Tensor) and sum_first < product_first:
+    if isinstance(x, Tensor) and sums_first(*block.pattern.shape, block.pattern.nnz, *weight.shape):
         return spmm(block.pattern, values, x) @ weight
     return spmm(block.pattern, values, linear(x, weight))
+
+
+def sums_first(rows: int, columns: int, nnz: int, inputs: int, outputs: int) -> bool:
+    """Whether (A·X)·W takes fewer multiplications than A·(X·W)."""
+    return nnz * inputs + rows * inputs * outputs < columns * inputs * outputs + nnz * outputs
 
 
 class GCNLayer(nn.Module):

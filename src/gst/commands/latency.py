@@ -1,0 +1,100 @@
+"""How fast a run is: its dense graph, its sparse graph, and the sparse graph in the better layout."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import torch
+import typer
+from torch_geometric.data import Data
+
+from gst import console
+from gst.commands.words import Json, RunFolder, load_data, print_json
+from gst.compiled.model import PRECISIONS
+from gst.compiled.orders import ORDERS
+from gst.errors import InputError
+from gst.evaluate import latency as measure
+from gst.result import Result
+
+Precision = Annotated[
+    str, typer.Option(help="of the features and of what rows are summed from: " + ", ".join(PRECISIONS))
+]
+
+
+def latency(
+    run: RunFolder,
+    dataset: Annotated[str | None, typer.Option(help="the dense graph, if the run's own name does not say it")] = None,
+    edges: Annotated[Path | None, typer.Option(help="own edge list that the run was made of")] = None,
+    features: Annotated[Path | None, typer.Option(help="own features, with --edges")] = None,
+    labels: Annotated[Path | None, typer.Option(help="own labels, with --edges")] = None,
+    undirected: Annotated[bool, typer.Option("--undirected", help="own edge list names each pair once")] = False,
+    layout: Annotated[str, typer.Option(help="auto (the fastest), " + ", ".join(ORDERS))] = "auto",
+    precision: Precision = "float32",
+    repeats: Annotated[int, typer.Option(min=2, help="rounds in which all take turns")] = 30,
+    data_root: Annotated[Path | None, typer.Option(help="folder of data, else $GST_DATA")] = None,
+    as_json: Json = False,
+) -> None:
+    """Time inference: dense, sparse, sparse and reordered, with MACs and the Amdahl limit."""
+    result = Result.load(run)
+    if result.model is None:
+        raise InputError(f"{run} has an own model, whose code is not in it: in Python, gst.evaluate.latency times it")
+    named = dataset or (None if edges is not None else result.metrics.get("dataset"))
+    if named == "own data":
+        raise InputError("the dense graph is not in a run: give --dataset FILE, or --edges, --features and --labels")
+    data = load_data(named, edges, features, labels, undirected, None, data_root)
+    check_dense(result, data)
+    found = measure.latency(result.model, data, result.graph, layout, precision, repeats)
+    words = {name: result.metrics.get(name) for name in ("dataset", "method", "backbone", "sparsity")}
+    threads = torch.get_num_threads()
+    if as_json:
+        print_json({"run": str(run), **words, **found, "threads": threads})
+        return
+    console.table(
+        f"{words['method']} · {words['backbone']} · {words['dataset']} · sparsity {words['sparsity']:.1%}",
+        ["", "layout", "ms", "quartiles", "speed-up", "of the limit", "MMACs", "in the paper's count"],
+        [_row(name, found) for name in ("dense", "sparse", "reordered")],
+    )
+    tried = ", ".join(f"{name} {ms:.2f}" for name, ms in found["layouts_tried_ms"].items())
+    console.out.print(
+        f"\nlimit {found['limit']:.2f}× = 1 / (1 − p + p·r): p = {found['edge_share']:.1%} of the dense graph's time "
+        f"goes into its entries, r = {found['entries_kept']:.1%} of them stay\n"
+        f"median of {repeats} rounds, {threads} thread{'s' * (threads > 1)}"
+        + (f" · tried, ms: {tried}" if tried else "")
+    )
+
+
+def _row(name: str, found: dict[str, Any]) -> list[str]:
+    row = found[name]
+    paper = found["paper_macs"]["dense" if name == "dense" else "sparse"]
+    layout = row["layout"] if found["features"] == "float32" or name != "reordered" else f"{row['layout']}, bf16"
+    return [
+        name,
+        layout,
+        f"{row['ms']:.2f}",
+        f"{row['low_ms']:.2f} – {row['high_ms']:.2f}",
+        f"{row['speedup']:.2f}×",
+        f"{row['share_of_limit']:.2f}" if name != "dense" else "–",
+        f"{row['macs'] / 1e6:,.1f}",
+        f"{paper / 1e6:,.1f}",
+    ]
+
+
+def check_dense(result: Result, data: Data) -> None:
+    """The data must be what the run was made of: its kept columns are the run's."""
+    mask = result.edge_mask
+    same = data.edge_index.shape[1] == mask.numel() and data.num_nodes == result.graph.num_nodes
+    if not same or not torch.equal(data.edge_index[:, mask], result.graph.edge_index):
+        raise InputError(
+            f"{data.get('name') or 'the data'} is not the dense graph of this run: it has {data.edge_index.shape[1]} "
+            f"columns, the run {mask.numel()}, and their kept columns must agree"
+        )
+
+
+def export_compiled(run: Path, layout: str, precision: str, target: Path, as_json: bool) -> None:
+    """``gst export --layout``."""
+    compiled = Result.load(run).compile("auto" if layout == "fast" else layout, precision)
+    compiled.save(target)
+    words = {"layout": compiled.layout, "features": precision, "layouts_tried_ms": compiled.trials}
+    if as_json:
+        print_json({"out": str(target), **words})
+    else:
+        console.out.print(f"wrote {target} (layout {compiled.layout}; gst.load_compiled reads it)")

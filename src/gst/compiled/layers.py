@@ -1,0 +1,162 @@
+"""The backbones' layers with everything that does not depend on the features computed beforehand."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from gst.compiled import kernels
+from gst.nn.adjacency import Adjacency
+from gst.nn.features import Features, SparseFeatures
+from gst.nn.layers import ClusterGCNLayer, GATLayer, GCNLayer, GINLayer, SAGELayer, gcn_norm, mean_norm, sums_first
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A CSR matrix without values."""
+
+    crow: Tensor  # int32 [rows + 1]
+    col: Tensor  # int32 [nnz]
+
+    def product(self, values: Tensor, x: Tensor, init: Tensor | None = None, relu: bool = False) -> Tensor:
+        """act(init + A·X); ``init``: None, one row for all, or one each."""
+        rows = self.crow.numel() - 1
+        start = x.new_zeros(x.shape[1], dtype=torch.float32) if init is None else init
+        start = start.expand(rows, start.shape[-1])
+        found = kernels.product(*self._arrays(values), _bits(x), start.numpy(), relu)
+        return torch.from_numpy(found)
+
+    def attention(self, values: Tensor, x: Tensor, source: Tensor, target: Tensor, bias: Tensor) -> Tensor:
+        start = bias.expand(self.crow.numel() - 1, bias.numel())
+        ends = (source.contiguous().numpy(), target.contiguous().numpy())
+        return torch.from_numpy(kernels.attention(*self._arrays(values), _bits(x), *ends, start.numpy()))
+
+    def _arrays(self, values: Tensor) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        return self.crow.numpy(), self.col.numpy(), values.numpy()
+
+
+def _bits(x: Tensor) -> np.ndarray:
+    return (x.view(torch.int16) if x.dtype == torch.bfloat16 else x).numpy()
+
+
+@dataclass(frozen=True)
+class SparseRows:
+    """Features that are mostly zeros."""
+
+    rows: Rows
+    values: Tensor
+    width: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.rows.crow.numel() - 1, self.width
+
+
+Operand = Tensor | SparseRows
+
+
+def linear(x: Operand, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """X·W + b."""
+    if isinstance(x, SparseRows):
+        return x.rows.product(x.values, weight, bias)
+    x = x.float()
+    return x @ weight if bias is None else torch.addmm(bias, x, weight)
+
+
+class Convolution(nn.Module):
+    """act(Â·X·W + X·W_root + b) with Â's values at hand: GCN, GIN, GraphSAGE and Cluster-GCN."""
+
+    values: Tensor
+    weight: Tensor
+    bias: Tensor
+    root: Tensor | None
+
+    def __init__(
+        self,
+        values: Tensor,
+        weight: Tensor,
+        bias: Tensor,
+        root: Tensor | None = None,
+        *,
+        sum_first: bool,
+        relu: bool,
+        narrow: bool,
+    ) -> None:
+        super().__init__()
+        for name, tensor in {"values": values, "weight": weight, "bias": bias, "root": root}.items():
+            self.register_buffer(name, tensor)
+        self.sum_first, self.relu, self.narrow = sum_first, relu, narrow
+
+    def forward(self, x: Operand, matrix: Rows) -> Tensor:
+        if self.sum_first:
+            assert isinstance(x, Tensor)
+            out = linear(matrix.product(self.values, self.rounded(x)), self.weight, self.bias)
+            out = out if self.root is None else out.addmm_(x.float(), self.root)
+            return out.relu_() if self.relu else out
+        moved = self.rounded(linear(x, self.weight))
+        own = self.bias if self.root is None else linear(x, self.root, self.bias)
+        return matrix.product(self.values, moved, own, self.relu)
+
+    def rounded(self, x: Tensor) -> Tensor:
+        """What rows are summed from, at half the width if wanted."""
+        return x.bfloat16() if self.narrow else x.float()
+
+
+class Attention(nn.Module):
+    """A layer of GAT; source and target logits of all heads come from one product with ``attend``."""
+
+    values: Tensor
+    weight: Tensor
+    bias: Tensor
+    attend: Tensor  # [heads · d, 2 · heads]
+
+    def __init__(
+        self, values: Tensor, weight: Tensor, bias: Tensor, attend: Tensor, *, elu: bool, narrow: bool
+    ) -> None:
+        super().__init__()
+        for name, tensor in {"values": values, "weight": weight, "bias": bias, "attend": attend}.items():
+            self.register_buffer(name, tensor)
+        self.elu, self.narrow = elu, narrow
+
+    def forward(self, x: Operand, matrix: Rows) -> Tensor:
+        hidden = linear(x, self.weight)
+        source, target = (hidden @ self.attend).chunk(2, dim=1)
+        moved = hidden.bfloat16() if self.narrow else hidden
+        out = matrix.attention(self.values, moved, source, target, self.bias)
+        return nn.functional.elu_(out) if self.elu else out
+
+
+def entry_values(layer: Any, adjacency: Adjacency) -> Tensor:
+    """Â of one layer."""
+    if isinstance(layer, GCNLayer):
+        return gcn_norm(adjacency, None, torch.float32)
+    if isinstance(layer, SAGELayer):
+        return mean_norm(adjacency, adjacency.values(None, layer.diagonal(adjacency), torch.float32))
+    if isinstance(layer, GINLayer):
+        return adjacency.values(None, adjacency.loops + 1 + layer.eps.cpu(), torch.float32)
+    return adjacency.values(None, torch.ones_like(adjacency.loops), torch.float32)
+
+
+KNOWN = (GCNLayer, GINLayer, SAGELayer, ClusterGCNLayer, GATLayer)
+
+
+def compile_layer(layer: Any, values: Tensor, nnz: int, x: tuple[int, bool], last: bool, narrow: bool) -> nn.Module:
+    """``x``: how many nodes there are and whether what comes in is a dense tensor."""
+    nodes, dense = x
+    weight, bias = layer.weight.detach().cpu().clone(), layer.bias.detach().cpu().clone()
+    if isinstance(layer, GATLayer):
+        ends = [torch.block_diag(*part.detach().cpu()) for part in (layer.attend_source, layer.attend_target)]
+        attend = torch.cat([end.view(layer.heads, -1).t() for end in ends], dim=1)
+        return Attention(values, weight, bias, attend.contiguous(), elu=not last, narrow=narrow)
+    root = layer.root.detach().cpu().clone() if isinstance(layer, SAGELayer) else None
+    first = dense and sums_first(nodes, nodes, nnz, *weight.shape)
+    return Convolution(values, weight, bias, root, sum_first=first, relu=not last, narrow=narrow)
+
+
+def as_operand(x: Features) -> Operand:
+    """Features in the form that the layers take."""
+    if isinstance(x, SparseFeatures):
+        return SparseRows(Rows(x.pattern.crow.int(), x.pattern.col.int()), x.values.float(), x.shape[1])
+    return x
