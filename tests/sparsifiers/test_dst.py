@@ -26,8 +26,8 @@ def updates(monkeypatch):
     """Every update of a fit: the mask before and after, both scores, and the count."""
     seen, real = [], loop.exchange
 
-    def watched(keep, drop, count, grow):
-        after = real(keep, drop, count, grow)
+    def watched(keep, drop, count, grow, choose):
+        after = real(keep, drop, count, grow, choose)
         seen.append((keep, after, drop, grow, count))
         return after
 
