@@ -6,6 +6,7 @@ The key is a hash of everything that the content depends on, the data included, 
 import hashlib
 import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from gst import artifact
+from gst import artifact, distributed
 from gst.data.roots import data_root
 from gst.errors import InputError
 from gst.settings import Settings
@@ -60,12 +61,16 @@ class Cache:
         everything = {**depends, "gst": __version__, "torch": torch.__version__, "threads": torch.get_num_threads()}
         text = json.dumps(everything, sort_keys=True)
         path = self.folder / f"{kind}-{hashlib.blake2b(text.encode(), digest_size=16).hexdigest()}.safetensors"
-        try:
-            return artifact.read_tensors(path)
-        except InputError:
-            content = make()
-            artifact.write_tensors(path, *content)
-            return content
+        found: Content | None = None
+        if distributed.rank() == 0:
+            with suppress(InputError):
+                found = artifact.read_tensors(path)
+        found = distributed.same(found)  # all workers must go the same way
+        if found is None:
+            found = make()
+            if distributed.rank() == 0:
+                artifact.write_tensors(path, *found)
+        return found
 
 
 class NoCache(Cache):
