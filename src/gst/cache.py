@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from gst import artifact
+from gst import artifact, distributed
 from gst.data.roots import data_root
 from gst.errors import InputError
 from gst.settings import Settings
@@ -72,11 +72,14 @@ class Cache:
         text = json.dumps(everything, sort_keys=True)
         path = self.folder / f"{kind}-{hashlib.blake2b(text.encode(), digest_size=16).hexdigest()}.safetensors"
         content: Content | None = None
-        with suppress(InputError):
-            content = artifact.read_tensors(path)
+        if distributed.rank() == 0:
+            with suppress(InputError):
+                content = artifact.read_tensors(path)
+        content = distributed.same(content)  # all workers must go the same way
         if content is None or not enough(content):
             content = make(content)
-            artifact.write_tensors(path, *content)
+            if distributed.rank() == 0:
+                artifact.write_tensors(path, *content)
         return content
 
 

@@ -15,7 +15,7 @@ from typing import Any, Self
 
 import torch
 
-from gst import artifact, state
+from gst import artifact, distributed, state
 from gst.cache import Cache, NoCache
 from gst.errors import InputError, InterruptedRunError
 from gst.graph import EdgeSet
@@ -59,9 +59,10 @@ class Checkpoint(NoCheckpoint):
     def __init__(self, folder: str | PathLike[str], every: float = EVERY, words: Mapping[str, Any] | None = None):
         self.run, self.folder, self.every = Path(folder), Path(folder) / "checkpoint", every
         self.words = dict(words or {})
-        self._lock = Lock(self.run)
-        artifact.sweep(self.run)
-        artifact.sweep(self.folder)
+        self._lock = Lock(self.run) if distributed.rank() == 0 else None  # of several workers the first one writes
+        if self._lock is not None:
+            artifact.sweep(self.run)
+            artifact.sweep(self.folder)
         self.store = Cache(self.folder)
         self._carried = 0.0
         self._begun = self._saved = time.perf_counter()
@@ -71,8 +72,10 @@ class Checkpoint(NoCheckpoint):
     def begin(self, identity: Mapping[str, Any]) -> None:
         """Says what is about to run; refuses where the folder holds something else that is unfinished."""
         now = {**identity, "gst": __version__, "torch": torch.__version__, "threads": torch.get_num_threads()}
-        unfinished = read_run(self.run)
+        unfinished = distributed.same(read_run(self.run) if self._lock is not None else None)
         if unfinished is None:
+            if self._lock is None:
+                return
             self.clear()  # what a clearing that was killed has left belongs to another run
             artifact.write_json(self.folder / _RUN, {"format": FORMAT, "identity": now, "words": self.words})
             return
@@ -95,6 +98,7 @@ class Checkpoint(NoCheckpoint):
         # a loop that begins at another state is another loop, whatever its name
         start = state.hash_of([captured, edges.columns, edges.num_edges, epochs])
         slots = {slot: found for slot in "ab" if (found := _read(self._path(phase, slot))) is not None}
+        start, slots = distributed.same((start, slots if self._lock is not None else {}))
         mine = {words["epoch"]: slot for slot, (_, words) in slots.items() if words["start"] == start}
         done = max(mine, default=0)
         if done:
@@ -110,16 +114,17 @@ class Checkpoint(NoCheckpoint):
         for epoch in range(done + 1, epochs + 1):
             yield epoch
             last = epoch == epochs
-            if last or self.stop is not None or time.perf_counter() - self._saved >= self._wait:
+            self.stop = distributed.same(self.stop)
+            if self._lock is not None and (last or self.stop is not None or self._waited()):
                 self._save(phase, epoch, at, {"start": start, "seconds": self.clock() - entered})
             if self.stop is not None:
                 raise InterruptedRunError(
                     self.stop, f"interrupted after epoch {epoch} of {epochs} of the {phase} phase"
                 )
 
-    @property
-    def _wait(self) -> float:
-        return max(self.every, PATIENCE * self._cost) if self.every else 0.0
+    def _waited(self) -> bool:
+        wait = max(self.every, PATIENCE * self._cost) if self.every else 0.0
+        return time.perf_counter() - self._saved >= wait
 
     def _save(self, phase: str, epoch: int, at: Any, words: dict[str, Any]) -> None:
         began = time.perf_counter()
@@ -140,11 +145,15 @@ class Checkpoint(NoCheckpoint):
 
     def clear(self) -> None:
         """Removes the states, and nothing else, once the result they lead to is safe."""
+        if self._lock is None:
+            return
         for path in (self.folder / _RUN, *self.folder.glob("*.safetensors")):
             path.unlink(missing_ok=True)
 
     def close(self) -> None:
         """Lets other processes work on the folder; leaves none that is empty."""
+        if self._lock is None:
+            return
         self._lock.release()
         for folder in (self.folder, self.run):
             with suppress(OSError):

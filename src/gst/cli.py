@@ -8,7 +8,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from gst import console
+from gst import console, distributed
 from gst.cache import Cache
 from gst.checkpoint import EVERY, Checkpoint, NoCheckpoint
 from gst.commands.bench import bench
@@ -41,6 +41,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     help="Fewer edges, same answers: graph sparse training and its peers.",
 )
+LARGE = 10_000_000  # columns
 _NO_WORDS = ("context", "settings", "out", "resume", "checkpoint_every", "quiet", "as_json")  # no part of what is run
 
 
@@ -83,15 +84,18 @@ def run(
             _show(Result.load(resume), resume, as_json)
             return
         words, out = resumed, resume
-    if out is not None:
-        _check_writable(out)
-    with run_checkpoint(out, checkpoint_every, words) as checkpoint:
-        result = _run(words, quiet, checkpoint)
-        result.metrics["out"] = None if out is None else str(out)
-        if isinstance(checkpoint, Checkpoint):
-            result.save(checkpoint.run)
-            checkpoint.clear()
-    _show(result, out, as_json)
+    with distributed.joined():
+        first = distributed.rank() == 0  # of several workers one writes and speaks
+        if out is not None and first:
+            _check_writable(out)
+        with run_checkpoint(out, checkpoint_every, words) as checkpoint:
+            result = _run(words, quiet or not first, checkpoint)
+            result.metrics["out"] = None if out is None else str(out)
+            if isinstance(checkpoint, Checkpoint) and first:
+                result.save(checkpoint.run)
+                checkpoint.clear()
+        if first:
+            _show(result, out, as_json)
 
 
 def _run(words: dict[str, Any], quiet: bool, checkpoint: NoCheckpoint) -> Result:
@@ -105,7 +109,8 @@ def _run(words: dict[str, Any], quiet: bool, checkpoint: NoCheckpoint) -> Result
     cache = Cache(find_data_root(words["data_root"]) / "anchors") if words["cache"] else False
     with console.progress_bars(quiet) as watch, graceful(checkpoint):
         result = sparsify(data, cache=cache, watch=watch, checkpoint=checkpoint, **chosen)
-    result.metrics["inference"] = inference_times(result.model, data, result.graph)  # type: ignore[arg-type]
+    if result.settings.batch == "full" or data.num_edges < LARGE:  # the dense graph is passed whole, many times
+        result.metrics["inference"] = inference_times(result.model, data, result.graph)  # type: ignore[arg-type]
     return result
 
 

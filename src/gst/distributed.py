@@ -16,6 +16,7 @@ from torch import distributed as dist
 from gst import select
 
 T = TypeVar("T")
+_PATIENCE = timedelta(minutes=30)  # of a worker that waits for another
 
 
 @contextmanager
@@ -24,7 +25,11 @@ def joined() -> Iterator[None]:
     if int(os.environ.get("WORLD_SIZE", "1")) < 2 or dist.is_initialized():
         yield
         return
-    dist.init_process_group("gloo", timeout=timedelta(minutes=30))
+    backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
+    store, number, count = next(dist.rendezvous("env://", timeout=_PATIENCE))
+    # torchrun's store outlives a restart, with the addresses of workers that are dead by then
+    attempt = dist.PrefixStore(f"attempt {os.environ.get('TORCHELASTIC_RESTART_COUNT', 0)}", store)
+    dist.init_process_group(backend, store=attempt, rank=number, world_size=count, timeout=_PATIENCE)
     try:
         yield
     finally:

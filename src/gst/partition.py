@@ -7,9 +7,8 @@ from torch import Tensor
 
 from gst.errors import InputError
 from gst.graph import EdgeSet
-from gst.limits import available_memory
 
-METIS_BYTES = 300  # an edge, measured
+METIS_EDGES = 8_000_000  # beyond, METIS takes minutes and 250 bytes an edge
 
 
 def metis(edges: EdgeSet, parts: int, seed: int = 0) -> Tensor:
@@ -41,11 +40,8 @@ def _distinct_pairs(u: Tensor, v: Tensor, nodes: int) -> Tensor:
 
 
 def partition(edges: EdgeSet, parts: int, seed: int = 0) -> Tensor:
-    """The part of every node: METIS where it fits into memory, else :func:`streamed`."""
-    available = available_memory()
-    if available is not None and METIS_BYTES * edges.num_edges > available:
-        return streamed(edges, parts, seed)
-    return metis(edges, parts, seed)
+    """The part of every node: METIS, or of graphs too large for it :func:`streamed`."""
+    return (metis if edges.num_edges <= METIS_EDGES else streamed)(edges, parts, seed)
 
 
 def streamed(edges: EdgeSet, parts: int, seed: int = 0, passes: int = 5) -> Tensor:

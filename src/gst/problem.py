@@ -66,7 +66,8 @@ class Problem:
         task = Task.from_data(data)
         if model is None:  # nobody knows what an own model takes
             sizes = (int(data.num_nodes), data.edge_index.shape[1], data.x.shape[1], task.num_classes)
-            remedy = "a smaller hidden, fewer layers or a machine with more would help"
+            smaller = "batch clusters" if self.settings.batch == "full" else "fewer layers"
+            remedy = f"a smaller hidden, {smaller} or a machine with more would help"
             check_memory(training_memory(*sizes, self.backbone, self.settings), "training on this graph", remedy)
         edges = EdgeSet.from_data(data)
         self.device = find_device(self.settings.device)

@@ -10,7 +10,6 @@ from torch_geometric.data import Data
 
 from gst.cache import Cache, Content
 from gst.checkpoint import NoCheckpoint, opened
-from gst.graph import EdgeSet
 from gst.problem import Problem
 from gst.resolve import resolve_name
 from gst.result import Result
@@ -81,7 +80,7 @@ def _find(
 
         def select() -> Content:
             start = clock()
-            kept, scores = transform.select(EdgeSet.from_data(data))
+            kept, scores = transform.select(problem.edges.to(torch.device("cpu")))
             return {"kept": kept, "scores": scores}, {"seconds": clock() - start}
 
         tensors, meta = problem.checkpoint.store.get(

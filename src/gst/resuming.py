@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from pydantic import TypeAdapter, ValidationError
 
+from gst import distributed
 from gst.checkpoint import Checkpoint, NoCheckpoint, read_run
 from gst.console import err
 from gst.data.files import is_split_file
@@ -30,7 +31,8 @@ def run_checkpoint(out: Path | None, every: float, words: Mapping[str, Any]) -> 
             threads = unfinished["identity"].get("threads")
             if isinstance(threads, int) and 0 < threads <= MOST_THREADS:  # the last bits of a sum depend on it
                 torch.set_num_threads(threads)
-            err.print(f"gst: resuming the unfinished run in {out}")
+            if distributed.rank() == 0:
+                err.print(f"gst: resuming the unfinished run in {out}")
         try:
             yield checkpoint
         except InterruptedRunError as error:

@@ -1,5 +1,7 @@
 """The Laplacian of a weighted graph and its pseudo-inverse."""
 
+from functools import cached_property
+
 import numpy as np
 from scipy import sparse
 
@@ -14,13 +16,21 @@ class Laplacian:
     def __init__(self, edges: EdgeSet, weight: np.ndarray) -> None:
         u, v = edges.pairs.cpu().numpy()
         self.size = edges.num_nodes
-        half = sparse.coo_matrix((weight, (u, v)), shape=(self.size, self.size))
-        self.adjacency = (half + half.T).tocsr()
+        self._parts = weight, u, v
         self.degree = np.asarray(self.adjacency.sum(1)).ravel()
-        self.matrix = (sparse.diags(self.degree) - self.adjacency).tocsr()
         self.component = edges.components.numpy()
         self._member = sparse.csr_matrix((np.ones(self.size), (np.arange(self.size), self.component)))
         self._mean = (sparse.diags(1 / np.bincount(self.component)) @ self._member.T).tocsr()
+
+    @property
+    def adjacency(self) -> sparse.csr_matrix:
+        weight, u, v = self._parts
+        half = sparse.coo_matrix((weight, (u, v)), shape=(self.size, self.size))
+        return (half + half.T).tocsr()
+
+    @cached_property
+    def matrix(self) -> sparse.csr_matrix:
+        return (sparse.diags(self.degree) - self.adjacency).tocsr()
 
     def centre(self, x: np.ndarray) -> np.ndarray:
         """``x`` without its part in the null space, which is the constants on each component."""

@@ -1,0 +1,145 @@
+"""How time and memory of one pass of GST grow with the graph, as JSON.
+
+    python benchmarks/scale.py                        # arxiv ×1, 2, 4, 8 and exponents; proteins, products ×0.25
+    python benchmarks/scale.py --graphs products:1    # 2.45 million nodes, 61.9 million edges
+
+Twins of OGB's graphs (same sizes, random content), ClusterGCN in mini-batches of clusters. Every graph has a process of
+its own, and every pass tells its seconds and the peak resident memory up to its end, interpreter and libraries included
+(Linux). ``exponent``: the slope of log seconds over log edges; 1 is linear. Kernels are compiled beforehand.
+
+    python benchmarks/scale.py --sampler              # edges a second that the neighbour sampler draws, on one core
+"""
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+import gst
+from gst.criteria.equilibria import combine
+from gst.criteria.semantic import semantic_scores
+from gst.criteria.topology import topology_scores
+from gst.nn.masker import Masker
+from gst.nn.sampler import draw_entries
+from gst.problem import Problem
+from gst.select import exchange, top_k
+
+GROWTH = ("arxiv:1", "arxiv:2", "arxiv:4", "arxiv:8")
+OTHERS = ("proteins:0.25", "products:0.25")
+PASSES = ("epoch", "topology", "semantic", "update")
+
+
+def peak_gib() -> float:
+    return round(int(re.findall(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())[0]) / 2**20, 2)
+
+
+def measure(name: str, hidden: int) -> Iterator[dict[str, Any]]:
+    """One report after every stage, so that the last one shows how far it came."""
+    report: dict[str, Any] = {"graph": name, "hidden": hidden, "seconds": {}, "peak_gib": {}}
+
+    @contextmanager
+    def stage(label: str) -> Iterator[None]:
+        start = time.perf_counter(), time.process_time()
+        yield
+        report["seconds"][label] = round(time.perf_counter() - start[0], 2)
+        report.setdefault("cpu_seconds", {})[label] = round(time.process_time() - start[1], 2)
+        report["peak_gib"][label] = peak_gib()
+
+    with stage("load"):
+        twin, scale = name.split(":")
+        data = gst.load(f"synthetic-{twin}:scale={scale}")
+    with stage("edges"):
+        problem = Problem(data, backbone="cluster-gcn", batch="clusters", hidden=hidden, cache=False)
+        edges = problem.edges
+    report |= {"nodes": edges.num_nodes, "edges": edges.num_edges}
+    yield report
+    with stage("clusters"):
+        network, masker = problem.network(), Masker(problem.x.shape[1])
+        trainer = problem.trainer(network, masker)
+    with stage("epoch"):
+        trainer.step(edges)
+    yield report
+    with stage("anchor"):
+        mask = trainer.mask(edges)
+        assert mask is not None
+        logits = trainer.logits(edges, mask)
+        keep = top_k(mask, edges.num_edges // 2)
+    with stage("evaluate"):
+        trainer.evaluate(edges.subset(keep))
+    yield report
+    with stage("semantic"):
+        semantic = semantic_scores(network, problem.task, logits, edges, keep, mask, layerwise=True)
+    yield report
+    with stage("topology"):
+        topology = topology_scores(edges, mask, eigenpairs="all")
+    with stage("update"):
+        scores = combine(semantic, topology, 1.0, 1.0)
+        edges.subset(exchange(keep, scores, edges.num_edges // 10))
+    yield report
+
+
+def in_process(name: str, hidden: int) -> dict[str, Any]:
+    """The last report of a process of its own."""
+    command = [sys.executable, __file__, "--case", name, "--hidden", str(hidden)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    lines = done.stdout.splitlines()
+    report = json.loads(lines[-1]) if lines else {"graph": name}
+    return report if done.returncode == 0 else {**report, "failed": done.returncode}
+
+
+def exponents(reports: list[dict[str, Any]], clock: str) -> dict[str, float]:
+    logs = np.log([report["edges"] for report in reports])
+    return {p: round(float(np.polyfit(logs, np.log([r[clock][p] for r in reports]), 1)[0]), 3) for p in PASSES}
+
+
+def sampler(fanout: int = 10, repeats: int = 5) -> dict[str, Any]:
+    edges = gst.graph.EdgeSet.from_data(gst.load("synthetic-arxiv"))
+    rows = torch.randperm(edges.num_nodes, generator=torch.Generator().manual_seed(0)).sort().values.numpy()
+    start = edges.neighbours.start
+    edges.neighbours.block(torch.from_numpy(rows[:10]), fanout, 0)
+    began = time.process_time()
+    drawn = sum(draw_entries(start, rows, fanout, seed).size for seed in range(repeats))
+    draws = drawn / (time.process_time() - began)
+    nodes = torch.from_numpy(rows).split(8192)
+    began = time.process_time()
+    built = sum(edges.neighbours.block(part, fanout, 1).edge.numel() for part in nodes)
+    blocks = built / (time.process_time() - began)
+    return {"graph": "arxiv:1", "fanout": fanout, "edges_per_second": round(draws), "as_blocks": round(blocks)}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--graphs", nargs="+", metavar="NAME:SCALE", default=[*GROWTH, *OTHERS])
+    parser.add_argument("--hidden", type=int, default=128)
+    parser.add_argument("--sampler", action="store_true", help="measure the neighbour sampler instead")
+    parser.add_argument("--case", help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.case:
+        if args.case != "arxiv:0.05":
+            list(measure("arxiv:0.05", args.hidden))
+        for report in measure(args.case, args.hidden):
+            print(json.dumps(report), flush=True)
+        return
+    if args.sampler:
+        print(json.dumps({"benchmark": "sampler", **sampler()}))
+        return
+    reports = [in_process(name, args.hidden) for name in args.graphs]
+    result: dict[str, Any] = {"benchmark": "scale", "threads": torch.get_num_threads(), "graphs": reports}
+    growth = [report for report in reports if report["graph"] in GROWTH and "failed" not in report]
+    if len(growth) > 1:
+        result["exponent"] = {clock: exponents(growth, clock) for clock in ("seconds", "cpu_seconds")}
+    json.dump(result, sys.stdout, indent=2)
+    print()
+
+
+if __name__ == "__main__":
+    main()
