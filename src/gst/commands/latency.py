@@ -36,11 +36,17 @@ def latency(
     """Time inference: dense, sparse, sparse and reordered, with MACs and the Amdahl limit."""
     result = Result.load(run)
     if result.model is None:
-        raise InputError(f"{run} has an own model, whose code is not in it: in Python, gst.evaluate.latency times it")
+        raise InputError(
+            f"{run} has an own model, whose code is not in it: in Python, gst.evaluate.latency.latency times it"
+        )
     named = dataset or (None if edges is not None else result.metrics.get("dataset"))
-    if named == "own data":
-        raise InputError("the dense graph is not in a run: give --dataset FILE, or --edges, --features and --labels")
-    data = load_data(named, edges, features, labels, undirected, None, data_root)
+    try:
+        data = load_data(named, edges, features, labels, undirected, None, data_root)
+    except InputError as error:
+        if dataset or edges:
+            raise
+        hint = "give it by --dataset, or by --edges, --features and --labels"
+        raise InputError(f"a run does not hold its dense graph: {hint} ({error})") from None
     check_dense(result, data)
     found = measure.latency(result.model, data, result.graph, layout, precision, repeats)
     words = {name: result.metrics.get(name) for name in ("dataset", "method", "backbone", "sparsity")}
@@ -50,31 +56,31 @@ def latency(
         return
     console.table(
         f"{words['method']} · {words['backbone']} · {words['dataset']} · sparsity {words['sparsity']:.1%}",
-        ["", "layout", "ms", "quartiles", "speed-up", "of the limit", "MMACs", "in the paper's count"],
+        ["", "ms", "quartiles", "speed-up", "of limit", "MMACs"],
         [_row(name, found) for name in ("dense", "sparse", "reordered")],
     )
     tried = ", ".join(f"{name} {ms:.2f}" for name, ms in found["layouts_tried_ms"].items())
-    console.out.print(
-        f"\nlimit {found['limit']:.2f}× = 1 / (1 − p + p·r): p = {found['edge_share']:.1%} of the dense graph's time "
-        f"goes into its entries, r = {found['entries_kept']:.1%} of them stay\n"
-        f"median of {repeats} rounds, {threads} thread{'s' * (threads > 1)}"
-        + (f" · tried, ms: {tried}" if tried else "")
-    )
+    paper = " → ".join(f"{found['paper_macs'][name] / 1e6:,.1f}" for name in ("dense", "sparse"))
+    lines = [
+        f"limit {found['limit']:.2f}× = 1 / (1 − p + p·r): p = {found['edge_share']:.1%} of the dense graph's time is "
+        f"for the entries of A, r = {found['entries_kept']:.1%} of them stay",
+        f"median of {repeats} rounds in turns, {threads} thread{'s' * (threads > 1)}; "
+        f"MMACs by the paper's convention {paper}",
+        *([f"tried, ms: {tried}"] if tried else []),
+    ]
+    console.out.print("\n" + "\n".join(lines))
 
 
 def _row(name: str, found: dict[str, Any]) -> list[str]:
     row = found[name]
-    paper = found["paper_macs"]["dense" if name == "dense" else "sparse"]
-    layout = row["layout"] if found["features"] == "float32" or name != "reordered" else f"{row['layout']}, bf16"
+    words = [row["layout"]] + ["bf16"] * (found["features"] == "bfloat16")
     return [
-        name,
-        layout,
+        f"{name} ({', '.join(words)})" if name == "reordered" else name,
         f"{row['ms']:.2f}",
         f"{row['low_ms']:.2f} – {row['high_ms']:.2f}",
-        f"{row['speedup']:.2f}×",
-        f"{row['share_of_limit']:.2f}" if name != "dense" else "–",
+        f"{found['speedup'].get(name, 1.0):.2f}×",
+        f"{found['share_of_limit'][name]:.2f}" if name in found["share_of_limit"] else "–",
         f"{row['macs'] / 1e6:,.1f}",
-        f"{paper / 1e6:,.1f}",
     ]
 
 

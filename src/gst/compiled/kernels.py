@@ -1,7 +1,7 @@
 r"""Sparse × dense for inference: rows summed in vector registers, neighbours fetched ahead, bias and ReLU fused.
 
 .. math:: Y_i = \mathrm{act}\Big(B_i + \sum_j v_{ij} X_j\Big), \qquad
-    Y_i = B_i + \frac{\sum_j v_{ij} \exp e_{ij}\, X_j}{\sum_j v_{ij} \exp e_{ij}}
+    Y_i = b + \frac{\sum_j v_{ij} \exp e_{ij}\, X_j}{\sum_j v_{ij} \exp e_{ij}}
 
 X is float32, or bfloat16 (its bits as int16) at half the traffic; sums are float32 either way. Every row is summed by
 one thread in the order of its entries, so the number of threads does not change a bit.
@@ -148,21 +148,18 @@ def _product_rows(
     init: np.ndarray,
     out: np.ndarray,
     relu: bool,
-    panel: int,
     begin: int,
     end: int,
 ) -> None:
-    for first in range(0, out.shape[1], panel):
-        last = min(first + panel, out.shape[1])
-        for i in range(begin, end):
-            start = np.int64(crow[i])
-            count = np.int64(crow[i + 1]) - start
-            places = (col.ctypes.data + 4 * start, values.ctypes.data + 4 * start, count, col.size - 1 - start)
-            ends = (init.ctypes.data + init.strides[0] * i, out.ctypes.data + out.strides[0] * i)
-            _add_row(x, first, last, *places, *ends)
-            if relu:
-                for k in range(first, last):
-                    out[i, k] = max(out[i, k], np.float32(0))
+    width, step = out.shape[1], 0 if init.shape[0] == 1 else init.strides[0]
+    for i in range(begin, end):
+        start = np.int64(crow[i])
+        count = np.int64(crow[i + 1]) - start
+        places = (col.ctypes.data + 4 * start, values.ctypes.data + 4 * start, count, col.size - 1 - start)
+        _add_row(x, 0, width, *places, init.ctypes.data + step * i, out.ctypes.data + out.strides[0] * i)
+        if relu:
+            for k in range(width):
+                out[i, k] = max(out[i, k], np.float32(0))
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -176,7 +173,7 @@ def _attention_rows(
     parts: np.ndarray,  # [2, N, heads] exp(s − S) and exp(0.2 (s − S)), S the largest s of the head
     top: np.ndarray,  # [heads] S
     exact: bool,
-    init: np.ndarray,
+    bias: np.ndarray,
     out: np.ndarray,
     begin: int,
     end: int,
@@ -221,24 +218,22 @@ def _attention_rows(
             for e in range(count):
                 weight[h, e] *= scale
             places = (col.ctypes.data + 4 * start, weight[h].ctypes.data, count, col.size - 1 - start)
-            ends = (init.ctypes.data + init.strides[0] * i, out.ctypes.data + out.strides[0] * i)
-            _add_row(x, h * width, (h + 1) * width, *places, *ends)
+            first = h * width
+            _add_row(x, first, first + width, *places, bias.ctypes.data, out.ctypes.data + out.strides[0] * i)
 
 
 def product(
-    crow: np.ndarray, col: np.ndarray, values: np.ndarray, x: np.ndarray, init: np.ndarray, relu: bool
+    crow: np.ndarray,
+    col: np.ndarray,
+    values: np.ndarray,
+    x: np.ndarray,
+    init: np.ndarray,
+    relu: bool,
 ) -> np.ndarray:
-    """act(init + A·X), ``[rows, D]``; ``init`` may be one row repeated with stride 0."""
+    """act(init + A·X), ``[rows, D]``; ``init`` has one row each or one for all."""
     out = np.empty((crow.size - 1, init.shape[1]), np.float32)
-    _over_rows(crow, _product_rows, crow, col, values, x, init, out, relu, _panel(crow, x))
+    _over_rows(crow, _product_rows, crow, col, values, x, init, out, relu)
     return out
-
-
-def _panel(crow: np.ndarray, x: np.ndarray) -> int:
-    return PANEL or x.shape[1]
-
-
-PANEL = 0
 
 
 def attention(
@@ -248,15 +243,15 @@ def attention(
     x: np.ndarray,
     source: np.ndarray,
     target: np.ndarray,
-    init: np.ndarray,
+    bias: np.ndarray,
 ) -> np.ndarray:
-    """init + softmax-weighted means of X, head by head; see :class:`gst.nn.layers.GATLayer`."""
-    out = np.empty((crow.size - 1, init.shape[1]), np.float32)
+    """bias + softmax-weighted means of X, head by head; see :class:`gst.nn.layers.GATLayer`."""
+    out = np.empty((crow.size - 1, bias.size), np.float32)
     top = source.max(0)
     exact = bool((top - source.min(0)).max() > 80)  # exp(−87) is the smallest number of float32
     shifted = source - top
     parts = np.exp(np.stack([shifted, np.float32(0.2) * shifted]))
-    _over_rows(crow, _attention_rows, crow, col, values, x, source, target, parts, top, exact, init, out)
+    _over_rows(crow, _attention_rows, crow, col, values, x, source, target, parts, top, exact, bias, out)
     return out
 
 

@@ -22,16 +22,13 @@ class Rows:
 
     def product(self, values: Tensor, x: Tensor, init: Tensor | None = None, relu: bool = False) -> Tensor:
         """act(init + A·X); ``init``: None, one row for all, or one each."""
-        rows = self.crow.numel() - 1
-        start = x.new_zeros(x.shape[1], dtype=torch.float32) if init is None else init
-        start = start.expand(rows, start.shape[-1])
+        start = torch.zeros(1, x.shape[1]) if init is None else init.view(-1, x.shape[1])
         found = kernels.product(*self._arrays(values), _bits(x), start.numpy(), relu)
         return torch.from_numpy(found)
 
     def attention(self, values: Tensor, x: Tensor, source: Tensor, target: Tensor, bias: Tensor) -> Tensor:
-        start = bias.expand(self.crow.numel() - 1, bias.numel())
         ends = (source.contiguous().numpy(), target.contiguous().numpy())
-        return torch.from_numpy(kernels.attention(*self._arrays(values), _bits(x), *ends, start.numpy()))
+        return torch.from_numpy(kernels.attention(*self._arrays(values), _bits(x), *ends, bias.numpy()))
 
     def _arrays(self, values: Tensor) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         return self.crow.numpy(), self.col.numpy(), values.numpy()

@@ -1,0 +1,85 @@
+import json
+import sys
+
+import pytest
+import torch
+
+import gst
+from graphs import random_graph
+from gst import cli
+
+
+@pytest.fixture
+def call(monkeypatch, capsys):
+    def run(*words):
+        monkeypatch.setattr(sys, "argv", ["gst", *map(str, words)])
+        with pytest.raises(SystemExit) as stopped:
+            cli.main()
+        streams = capsys.readouterr()
+        return stopped.value.code, streams.out, streams.err
+
+    return run
+
+
+@pytest.fixture
+def made(tmp_path):
+    """A run, and the file of the dense graph it was made of."""
+    data = random_graph(nodes=40, edges=120)
+    torch.save(data, tmp_path / "own.pt")
+    result = gst.sparsify(data, sparsity=0.5, hidden=8, anchor_epochs=2, sparse_epochs=2, cache=False)
+    return result.save(tmp_path / "run"), tmp_path / "own.pt", result
+
+
+def test_json_has_times_macs_and_the_limit(call, made):
+    run, own, result = made
+    code, out, err = call("latency", run, "--dataset", own, "--repeats", 3, "--json")
+    found = json.loads(out)
+    assert code == 0 and err == ""
+    for name in ("dense", "sparse", "reordered"):
+        row = found[name]
+        assert 0 < row["low_ms"] <= row["ms"] <= row["high_ms"] and row["macs"] > 0
+    assert found["dense"]["entries"] == result.edge_mask.numel() + 40
+    assert found["sparse"]["entries"] == result.graph.num_edges + 40
+    assert found["limit"] >= 1 and found["repeats"] == 3
+    assert found["share_of_limit"]["reordered"] == pytest.approx(found["speedup"]["reordered"] / found["limit"])
+    assert found["layouts_tried_ms"].keys() == {"natural", "degree", "rcm", "metis"}
+
+
+def test_table(call, made):
+    run, own, _ = made
+    code, out, _ = call("latency", run, "--dataset", own, "--repeats", 2, "--layout", "rcm", "--precision", "bfloat16")
+    assert code == 0 and all(word in out for word in ("dense", "sparse", "reordered", "(rcm, bf16)", "limit", "MMACs"))
+
+
+def test_the_dense_graph_must_be_that_of_the_run(call, made, tmp_path):
+    run, _, _ = made
+    torch.save(random_graph(nodes=40, edges=120, seed=1), tmp_path / "other.pt")
+    code, out, err = call("latency", run, "--dataset", tmp_path / "other.pt", "--json")
+    assert code == 2 and out == "" and "is not the dense graph of this run" in err
+    code, _, err = call("latency", run)
+    assert code == 2 and "--dataset" in err and err.count("\n") == 1
+
+
+def test_the_name_in_the_run_is_enough_where_it_is_one(call, tmp_path):
+    result = gst.sparsify(gst.load("digits"), "random", sparsity=0.7, anchor_epochs=1, sparse_epochs=1, cache=False)
+    run = result.save(tmp_path / "run")
+    code, out, _ = call("latency", run, "--layout", "natural", "--repeats", 2, "--json")
+    assert code == 0 and json.loads(out)["dataset"] == "digits"
+
+
+def test_export_of_the_compiled_model(call, made, tmp_path):
+    run, _, result = made
+    code, out, _ = call("export", run, "--layout", "fast", "--json")
+    words = json.loads(out)
+    assert code == 0 and words["layout"] in words["layouts_tried_ms"]
+    compiled = gst.load_compiled(words["out"])
+    with torch.no_grad():
+        expected = result.model.eval()(result.graph.x, result.graph.edge_index)
+    torch.testing.assert_close(compiled(), expected, rtol=1e-4, atol=1e-5)
+    target = tmp_path / "here.safetensors"
+    code, out, _ = call("export", run, "--layout", "rcm", "--precision", "bfloat16", "-o", target)
+    assert code == 0 and "layout rcm" in out and gst.load_compiled(target).precision == "bfloat16"
+    code, _, err = call("export", run, "--layout", "fast", "--to", "csv")
+    assert code == 2 and "either --to or --layout" in err
+    code, _, err = call("export", run, "--layout", "spiral")
+    assert code == 2 and "unknown layout 'spiral'" in err
