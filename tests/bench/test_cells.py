@@ -32,6 +32,7 @@ def test_every_cell_is_unique_and_has_good_settings(experiment, profile):
     cells = cells_of(experiment, profile)
     assert cells
     assert max(Counter(cell.key(cell.dataset) for cell in cells).values()) == 1
+    assert max(Counter(cell.command for cell in cells).values()) == 1
     for cell in cells:
         varied = {n: v for n, v in cell.variation.items() if n not in ("relocated", "rounds")}
         make_settings(cell.dataset, cell.backbone, cell.settings | varied)
