@@ -32,7 +32,8 @@ def test_every_cell_is_unique_and_has_good_settings(experiment, profile):
     cells = cells_of(experiment, profile)
     assert cells
     assert max(Counter(cell.key(cell.dataset) for cell in cells).values()) == 1
-    for cell in cells:
+    assert max(Counter(cell.command for cell in cells).values()) == 1
+    for cell in {(c.dataset, c.backbone, c.method, c.recipe, c.varied): c for c in cells}.values():
         varied = {n: v for n, v in cell.variation.items() if n not in ("relocated", "rounds")}
         make_settings(cell.dataset, cell.backbone, cell.settings | varied)
         assert set(cell.options) <= set(METHODS[cell.method.split("+")[0]].options)

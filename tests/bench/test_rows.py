@@ -25,8 +25,8 @@ def test_columns_are_the_contract():
     text = (
         "experiment profile dataset backbone method recipe sparsity seed variation status reason edges_total "
         "edges_kept metric val test retrain_val retrain_test warm_val warm_test dense_val dense_test seconds "
-        "spectrum_top spectrum_bottom macs_dense macs_sparse macs_paper dense_ms sparse_ms weight_sparsity facts code command "
-        "environment finished key"
+        "spectrum_top spectrum_bottom macs_dense macs_sparse macs_paper dense_ms sparse_ms "
+        "weight_sparsity facts code command environment finished key"
     )
     assert " ".join(COLUMNS) == text
 

@@ -1,6 +1,7 @@
 """``gst bench``: the paper's experiments."""
 
 import os
+import signal
 import time
 from pathlib import Path
 from typing import Annotated
@@ -38,7 +39,7 @@ def bench(
     from gst.bench.show import show  # noqa: PLC0415
     from gst.bench.store import Store  # noqa: PLC0415
     from gst.bench.summary import efficiency, summarise  # noqa: PLC0415
-    from gst.errors import InputError  # noqa: PLC0415
+    from gst.errors import InputError, InterruptedRunError  # noqa: PLC0415
     from gst.resolve import resolve_name  # noqa: PLC0415
 
     begun = time.monotonic()
@@ -52,8 +53,11 @@ def bench(
             store.add(read_rows(start))
         plan = make_plan(cells, store, limit, data_root)
         count = workers or _cores()
-        with watching(f"{name} · {EXPERIMENTS[name].title} · {profile}", plan, quiet) as watch:
-            carry_out(plan, store, engine, count, data_root, watch)
+        try:
+            with watching(f"{name} · {EXPERIMENTS[name].title} · {profile}", plan, quiet) as watch:
+                carry_out(plan, store, engine, count, data_root, watch)
+        except KeyboardInterrupt:
+            raise InterruptedRunError(signal.SIGINT, f"interrupted; the same command goes on with {db}") from None
         rows = [row for row in store.rows(name, profile) if row.key in plan.cells]
         written = [] if record is None else write_record(record, store.rows(name))
     lines, failed = summarise(rows), [row for row in rows if row.status == "failed"]
