@@ -16,7 +16,7 @@ from gst.greedy.trials import Trials
 from gst.models import build_network
 from gst.nn.network import NativeNetwork, Network
 from gst.result import Result
-from gst.select import budget, top_k
+from gst.select import top_k
 from gst.sparsifiers import METHODS
 from gst.task import SPLITS, Task
 
@@ -44,7 +44,7 @@ def extend(result: Result, data: Data, rule: Rule = "auto") -> Result:
         raise InputError(f"rule {rule!r}: choose from {', '.join(get_args(Rule))}")
     edges = EdgeSet.from_data(data)
     kept, new = old_decisions(result, data, edges)
-    count = budget(edges.num_edges, result.metrics["sparsity"]) - int(kept.sum())
+    count = edges.num_edges - round(result.metrics["sparsity"] * edges.num_edges) - int(kept.sum())
     by = _rule_of(result) if rule == "auto" else rule
     network = None if result.model is None else _network(result, data)
     scores = _scores(result, data, edges, kept, new, count, by, network)
