@@ -38,7 +38,7 @@ def extend(result: Result, data: Data, rule: Rule = "auto") -> Result:
         rule: how the new edges are ranked. ``"method"``: by the scores of the topology method on the grown graph;
             ``"greedy"``: always the edge that brings the model's answers closest to those on the dense graph;
             ``"agreement"``: every node keeps the neighbours of which the model believes the same; ``"random"``: a
-            control. ``"auto"``: method for topology methods, greedy for the recipe deploy, else agreement.
+            control. ``"auto"``: method for topology methods, greedy for those that train a model.
     """
     if rule not in get_args(Rule):
         raise InputError(f"rule {rule!r}: choose from {', '.join(get_args(Rule))}")
@@ -100,9 +100,7 @@ def old_decisions(result: Result, data: Data, edges: EdgeSet) -> tuple[Tensor, T
 
 def _rule_of(result: Result) -> str:
     method = METHODS.get(result.metrics["method"])
-    if method is not None and method.kind == "topology":
-        return "method"
-    return "greedy" if str(result.settings.recipe) == "deploy" else "agreement"
+    return "method" if method is not None and method.kind == "topology" else "greedy"
 
 
 def _scores(
@@ -121,7 +119,7 @@ def _scores(
     if rule == "method":
         method = METHODS[result.metrics["method"]]
         if method.kind != "topology":
-            raise InputError(f"rule 'method': {result.metrics['method']} does not score graphs alone; take agreement")
+            raise InputError(f"rule 'method': {result.metrics['method']} does not score graphs alone; take greedy")
         given: dict[str, Any] = {"keep": 1, "seed": result.settings.seed, **result.metrics.get("options", {})}
         return method.make(**given).edge_scores(edges).double()
     if network is None:
