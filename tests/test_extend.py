@@ -165,6 +165,8 @@ def test_what_is_no_grown_graph_is_refused():
     ]:
         with pytest.raises(InputError, match=words):
             result.extend(bad)
+    with pytest.raises(InputError, match="weights of their own"):
+        gst.sparsify(before, "dspar", sparsity=0.4, weights=True, **FEW).extend(data)
     with pytest.raises(InputError, match="rule 'best': choose from"):
         result.extend(data, "best")
     with pytest.raises(InputError, match="does not score graphs alone"):

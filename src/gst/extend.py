@@ -42,6 +42,8 @@ def extend(result: Result, data: Data, rule: Rule = "auto") -> Result:
     """
     if rule not in get_args(Rule):
         raise InputError(f"rule {rule!r}: choose from {', '.join(get_args(Rule))}")
+    if result.metrics.get("options", {}).get("weights"):
+        raise InputError("this run gave its edges weights of their own, which depend on all others: run it again")
     edges = EdgeSet.from_data(data)
     kept, new = old_decisions(result, data, edges)
     count = edges.num_edges - round(result.metrics["sparsity"] * edges.num_edges) - int(kept.sum())
