@@ -15,7 +15,7 @@ from gst.greedy.target import Target
 from gst.models import build_network
 from gst.nn.network import Network
 from gst.result import Result
-from gst.select import budget, top_k
+from gst.select import top_k
 from gst.sparsifiers import METHODS
 from gst.task import SPLITS, Task
 
@@ -37,13 +37,15 @@ def extend(result: Result, data: Data, rule: Rule = "auto") -> Result:
         rule: how the new edges are ranked. ``"method"``: by the scores of the topology method on the grown graph;
             ``"greedy"``: always the edge that brings the model's answers closest to those on the dense graph;
             ``"agreement"``: every node keeps the neighbours of which the model believes the same; ``"random"``: a
-            control. ``"auto"``: method for topology methods, greedy for the recipe deploy, else agreement.
+            control. ``"auto"``: method for topology methods, greedy for those that train a model.
     """
     if rule not in get_args(Rule):
         raise InputError(f"rule {rule!r}: choose from {', '.join(get_args(Rule))}")
+    if result.metrics.get("options", {}).get("weights"):
+        raise InputError("this run gave its edges weights of their own, which depend on all others: run it again")
     edges = EdgeSet.from_data(data)
     kept, new = old_decisions(result, data, edges)
-    count = budget(edges.num_edges, result.metrics["sparsity"]) - int(kept.sum())
+    count = edges.num_edges - round(result.metrics["sparsity"] * edges.num_edges) - int(kept.sum())
     by = _rule_of(result) if rule == "auto" else rule
     network = None if result.model is None else _network(result, data)
     scores = _scores(result, data, edges, kept, new, count, by, network)
@@ -99,9 +101,7 @@ def old_decisions(result: Result, data: Data, edges: EdgeSet) -> tuple[Tensor, T
 
 def _rule_of(result: Result) -> str:
     method = METHODS.get(result.metrics["method"])
-    if method is not None and method.kind == "topology":
-        return "method"
-    return "greedy" if str(result.settings.recipe) == "deploy" else "agreement"
+    return "method" if method is not None and method.kind == "topology" else "greedy"
 
 
 def _scores(
@@ -120,7 +120,7 @@ def _scores(
     if rule == "method":
         method = METHODS[result.metrics["method"]]
         if method.kind != "topology":
-            raise InputError(f"rule 'method': {result.metrics['method']} does not score graphs alone; take agreement")
+            raise InputError(f"rule 'method': {result.metrics['method']} does not score graphs alone; take greedy")
         given: dict[str, Any] = {"keep": 1, "seed": result.settings.seed, **result.metrics.get("options", {})}
         return method.make(**given).edge_scores(edges).double()
     if network is None:

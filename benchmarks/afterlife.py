@@ -1,0 +1,146 @@
+"""Life after the cut: unseen nodes and drift, one row a measurement, appended to a CSV as it goes.
+
+    python benchmarks/afterlife.py results/afterlife.csv --datasets cora computers --seeds 3
+
+*unseen*: a fifth of the nodes, none of them for training or validation, is hidden with its edges. Every method runs on
+what is left; then the hidden nodes arrive, their edges are chosen by a rule (``gst.extend``), and their own accuracy is
+measured. "no edges" gives them none.
+
+*drift*: features are dropped or shuffled after the cut, or the model trains on (``gst.evaluate.drift``).
+
+Rows of runs that the file already has are not run again. GCN, hidden 64, lr 0.01, 200 epochs. Of GST, every recipe that
+this gst knows.
+"""
+
+import argparse
+import csv
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+from torch_geometric.utils import subgraph
+
+import gst
+from gst.cache import Cache
+from gst.evaluate.drift import drift
+from gst.extend import old_decisions
+from gst.settings import Settings
+
+RUN = ["dataset", "part", "method", "sparsity", "seed"]
+COLUMNS = [*RUN, "change", "amount", "edges_kept", "edges_total", "agreement", "divergence", "dense_test", "test"]
+TRAINING: dict[str, Any] = {"hidden": 64, "lr": 0.01, "anchor_epochs": 100, "sparse_epochs": 100}
+HIDDEN = 0.2
+RECIPES = get_args(Settings.model_fields["recipe"].annotation)
+METHODS = ["dense", *RECIPES, "local-similarity", "random"]
+
+
+def find(data: Data, method: str, sparsity: float, **common: Any) -> gst.Result:
+    """The run of a row's name."""
+    if method == "dense":
+        return gst.sparsify(data, "random", sparsity=0.0, **common)
+    if method in RECIPES:
+        return gst.sparsify(data, "gst", recipe=method, sparsity=sparsity, **common)
+    return gst.sparsify(data, method, sparsity=sparsity, **common)
+
+
+def hide(data: Data, seed: int) -> tuple[Data, Data]:
+    """The graph without the hidden nodes, and the whole graph with them at the end and as its test nodes."""
+    nodes = int(data.num_nodes)
+    free = (~(data.train_mask | data.val_mask) & (data.y >= 0)).nonzero().flatten()
+    drawn = free[torch.randperm(free.numel(), generator=torch.Generator().manual_seed(seed))]
+    hidden = torch.zeros(nodes, dtype=torch.bool)
+    hidden[drawn[: round(HIDDEN * nodes)]] = True
+    order = torch.cat([(~hidden).nonzero().flatten(), hidden.nonzero().flatten()])
+    place = torch.empty_like(order)
+    place[order] = torch.arange(nodes)
+    parts = {name: data[name][order] for name in ("x", "y", "train_mask", "val_mask", "test_mask")}
+    grown = Data(edge_index=place[data.edge_index], name=data.name, **parts)
+    kept = nodes - int(hidden.sum())
+    index, _ = subgraph(torch.arange(kept), grown.edge_index, num_nodes=nodes)
+    seen = Data(edge_index=index, name=data.name, **{name: part[:kept] for name, part in parts.items()})
+    grown.test_mask = torch.arange(nodes) >= kept
+    return seen, grown
+
+
+@torch.no_grad()
+def without(result: gst.Result, grown: Data) -> float:
+    """Accuracy of the new nodes when none of their edges is kept."""
+    assert result.model is not None
+    edges = gst.EdgeSet.from_data(grown)
+    graph = edges.sparse_graph(grown, old_decisions(result, grown, edges)[0])
+    logits: Tensor = result.model.eval()(graph.x, graph.edge_index)
+    return 100 * float((logits.argmax(-1) == grown.y)[grown.test_mask].double().mean())
+
+
+def unseen(data: Data, method: str, sparsity: float, seed: int, common: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    seen, grown = hide(data, seed)
+    result = find(seen, method, sparsity, **common)
+    if method == "dense":
+        rules = ["random"]  # all edges stay, whatever the rule
+    elif method in RECIPES:
+        rules = ["greedy", "agreement", "random"]
+    else:
+        rules = ["method", "agreement", "random"]
+    for rule in rules:
+        m = result.extend(grown, rule).metrics  # type: ignore[arg-type]
+        yield {"change": f"rule {rule}", "amount": m["extended"]["nodes"], **m}
+    yield {"change": "no edges", "amount": m["extended"]["nodes"], "test": without(result, grown)}
+
+
+def drifted(data: Data, method: str, sparsity: float, seed: int, common: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    result = find(data, method, sparsity, **common)
+    amount = {name: result.metrics[name] for name in ("edges_kept", "edges_total")}
+    for row in drift(result, data, seed=seed):
+        yield {**amount, **row}
+
+
+PARTS = {"unseen": unseen, "drift": drifted}
+
+
+def append(path: Path, rows: list[dict[str, Any]]) -> None:
+    """All rows of a run at once: what is there is whole."""
+    new = not path.exists()
+    with path.open("a", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n", extrasaction="ignore")
+        if new:
+            writer.writeheader()
+        for row in rows:
+            writer.writerow({name: round(v, 4) if isinstance(v, float) else v for name, v in row.items()})
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("csv", type=Path)
+    parser.add_argument("--datasets", nargs="+", default=["cora", "computers"])
+    parser.add_argument("--methods", nargs="+", default=METHODS)
+    parser.add_argument("--sparsities", nargs="+", type=float, default=[0.6, 0.8])
+    parser.add_argument("--seeds", type=int, default=3)
+    args = parser.parse_args()
+    torch.set_num_threads(1)
+    done = set()
+    if args.csv.exists():
+        with args.csv.open(newline="") as file:
+            done = {tuple(row[name] for name in RUN) for row in csv.DictReader(file)}
+    for name in args.datasets:
+        data = gst.load(name)
+        for seed in range(args.seeds):
+            with tempfile.TemporaryDirectory() as folder:
+                common: dict[str, Any] = {"seed": seed, "cache": Cache(Path(folder)), **TRAINING}
+                for part, measure in PARTS.items():
+                    for method in args.methods:
+                        for sparsity in [0.0] if method == "dense" else args.sparsities:
+                            key = dict(zip(RUN, (data.name, part, method, sparsity, seed), strict=True))
+                            if tuple(map(str, key.values())) in done:
+                                continue
+                            start = time.perf_counter()
+                            append(args.csv, [{**row, **key} for row in measure(data, method, sparsity, seed, common)])
+                            print(*key.values(), f"{time.perf_counter() - start:.0f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main()
