@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from markupsafe import Markup
 
 from gst.bench.rows import Row
@@ -38,8 +39,9 @@ def is_gst(series: str) -> bool:
 
 
 def accuracy(study: Study) -> list[Figure]:
-    """Test score over sparsity, a chart a panel, with the dense line and error bars."""
-    return [figure for panel in study.panels if (figure := _accuracy(study, panel)) is not None]
+    """Test score over sparsity, a chart a panel of two sparsities or more, with the dense line and error bars."""
+    several = (panel for panel in study.panels if len(study.sparsities_in(panel)) > 1)
+    return [figure for panel in several if (figure := _accuracy(study, panel)) is not None]
 
 
 def _accuracy(study: Study, panel: Panel) -> Figure | None:
@@ -174,11 +176,11 @@ def spectra(study: Study) -> list[Figure]:
 def _spectrum(panel: Panel, sparsity: float, methods: dict[str, list[Row]], end: str, words: str) -> Figure | None:
     curves = []
     for series in sorted(methods, key=series_order):
-        errors = [e for row in methods[series] if (e := relative_errors(row.facts["spectrum"], end))]
+        errors = [e for row in methods[series] if (e := relative_errors(row.facts["spectrum"], end)).size]
         size = min(map(len, errors), default=0)
         if not size:
             continue
-        mean = [100 * sum(e[i] for e in errors) / len(errors) for i in range(size)]
+        mean = (100 * np.mean([e[:size] for e in errors], axis=0)).tolist()
         step = max(1, size // _LONGEST)
         overall = sum(mean) / size
         points = [
@@ -199,16 +201,22 @@ def _spectrum(panel: Panel, sparsity: float, methods: dict[str, list[Row]], end:
         says=f"Relative error of the {words} on {panel.title} with {percent(sparsity)} of the edges removed.",
         height=240,
     )
-    return Figure(f"{panel.title}, {percent(sparsity)} removed: {words}", panel, lines(frame, curves))
+    return Figure(f"{panel.title}, {percent(sparsity)} removed", panel, lines(frame, curves))
 
 
-def relative_errors(spectrum: dict[str, object], end: str) -> list[float]:
-    """|λ_i − λ'_i| / λ_i, place by place; nothing where the facts are not two lists of numbers."""
-    before, after = spectrum.get(end), spectrum.get(f"{end}_sparse")
-    if not isinstance(before, list) or not isinstance(after, list):
-        return []
-    pairs = zip(before, after, strict=False)
-    return [abs(a - b) / a for a, b in pairs if isinstance(a, (int, float)) and isinstance(b, (int, float)) and a > 0]
+def relative_errors(spectrum: dict[str, object], end: str) -> np.ndarray:
+    """|λ_i − λ'_i| / λ_i, place by place; nothing where the facts are not two such lists of numbers."""
+    try:
+        before, after = (np.asarray(spectrum.get(name), dtype=np.float64) for name in (end, f"{end}_sparse"))
+    except (TypeError, ValueError):
+        return np.empty(0)
+    if (
+        before.ndim != 1
+        or before.shape != after.shape
+        or not (np.isfinite(before + after).all() and (before > 0).all())
+    ):
+        return np.empty(0)
+    return np.abs(before - after) / before
 
 
 def spectral_errors(study: Study) -> list[Figure]:
@@ -232,8 +240,8 @@ def _errors(study: Study, panel: Panel, column: str, words: str) -> Figure | Non
         return None
     frame = Frame(
         x=sparsity_axis(study),
-        y=Axis.around("mean relative error, %", [0.0, *(p.y + (p.sd or 0) for c in curves for p in c.points)]),
+        y=Axis.around(f"error of the {words}, %", [0.0, *(p.y + (p.sd or 0) for c in curves for p in c.points)]),
         says=f"Mean relative error of the {words} eigenvalues over sparsity on {panel.title}.",
         height=240,
     )
-    return Figure(f"{panel.title}: {words}", panel, lines(frame, curves))
+    return Figure(panel.title, panel, lines(frame, curves))

@@ -58,6 +58,29 @@ def scores(study: Study, panel: Panel) -> Table:
     return Table(f"scores-{panel.dataset}-{panel.backbone}", caption, columns, lines, frozenset(range(2, len(columns))))
 
 
+def singles(study: Study) -> Table:
+    """Panels with one sparsity have no curve: their scores, and differences from dense, in one table."""
+    lines = []
+    for panel in study.panels:
+        sparsities = study.sparsities_in(panel)
+        dense = Stat.of(study.dense(panel).values())
+        for series in study.series_in(panel) if len(sparsities) == 1 else ():
+            for measure in MEASURES:
+                score = study.score(panel, series, sparsities[0], f"{measure}test")
+                loss = study.loss(panel, series, sparsities[0], measure)
+                if score is not None:
+                    told = [
+                        percent(sparsities[0]),
+                        str(score),
+                        *("–" if s is None else s.text(sign=s is loss) for s in (dense, loss)),
+                    ]
+                    lines.append(
+                        Line([panel.title, series_name(series), MEASURES[measure], *told], panel, series, measure)
+                    )
+    columns = ["data · backbone", "method", "model", "removed", "test", "dense", "against dense"]
+    return Table("one-sparsity", "Measured at one sparsity only", columns, lines, frozenset(range(3, 7)))
+
+
 def extremes(study: Study) -> Table:
     """Largest sparsity without loss, what it saves and what it costs."""
     every = study.extremes
