@@ -1,14 +1,14 @@
 """The page's figures, from the study of the rows."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from markupsafe import Markup
 
 from gst.bench.rows import Row
 from gst.report.names import MEASURES, metric_name, percent, series_name, series_order, style_of
-from gst.report.summary import Panel, Stat, Study, by_seed, panel_order
+from gst.report.summary import Panel, Stat, Study, by_seed, latency_shares, panel_order
 from gst.report.svg import Axis, Frame, Line, Point, lines, round_ticks
 
 _LONGEST = 100  # points of a spectrum that are drawn
@@ -95,51 +95,52 @@ def pareto(study: Study) -> list[Figure]:
 
 def _pareto(study: Study, panel: Panel) -> Figure | None:
     curves: list[Line] = []
-    dense_ms = Stat.of(
-        row.dense_ms for s in study.series_in(panel) for rows in study.curve(panel, s).values() for row in rows
-    )
     for measure in MEASURES:
-        found: list[tuple[str, Point]] = []
-        for series in study.series_in(panel):
-            for sparsity, rows in study.curve(panel, series).items():
-                ms, score = (
-                    Stat.of(by_seed(rows, "sparse_ms").values()),
-                    Stat.of(by_seed(rows, f"{measure}test").values()),
-                )
-                full = Stat.of(by_seed(rows, "dense_ms").values())
-                if ms and score:
-                    faster = f" · {full.mean / ms.mean:.2f}× as fast as dense" if full else ""
-                    tip = f"{percent(sparsity)} removed: {score} at {ms.text(2)} ms{faster}"
-                    found.append((series, Point(ms.mean, score.mean, None, tip, percent(sparsity))))
+        found = [
+            (series, point)
+            for series in study.series_in(panel)
+            for sparsity, rows in study.curve(panel, series).items()
+            if (point := _timed(rows, sparsity, measure)) is not None
+        ]
         best = frontier([(p.x, p.y) for _, p in found])
         for series in study.series_in(panel):
             own = [
-                Point(p.x, p.y, None, p.tip, f"{series_name(s)} {p.label}" if n in best else "")
+                replace(p, label=f"{series_name(s)} {p.label}" if n in best else "")
                 for n, (s, p) in enumerate(found)
                 if s == series
             ]
             if own:
-                curves.append(
-                    Line(
-                        series_name(series), style_of(series), own, series, measure, joined=False, strong=is_gst(series)
-                    )
-                )
+                named = (series_name(series), style_of(series), own, series, measure)
+                curves.append(Line(*named, joined=False, strong=is_gst(series)))
         if best:
             steps = [Point(found[n][1].x, found[n][1].y) for n in best]
             curves.append(Line("frontier", FRONTIER, steps, "", measure, plain=True))
     if not curves:
         return None
-    dense = Stat.of(study.dense(panel).values())
-    if dense and dense_ms:
-        at = Point(dense_ms.mean, dense.mean, None, f"full graph: {dense} at {dense_ms.text(2)} ms", "dense")
-        curves.append(Line("dense", DENSE, [at], joined=False))
+    if dense := Stat.of(study.dense(panel).values()):
+        curves.append(
+            Line("dense", DENSE, [Point(100, dense.mean, None, f"full graph: {dense}", "dense")], joined=False)
+        )
     metric = metric_of(study, panel)
     frame = Frame(
-        x=Axis.around("one forward pass, ms (measured)", (p.x for c in curves for p in c.points), pad=0.1),
+        x=Axis.around("forward pass, % of the full graph’s time", (p.x for c in curves for p in c.points), pad=0.1),
         y=Axis.around(f"test {metric}, %", (p.y for c in curves for p in c.points), pad=0.1),
         says=f"Test {metric} against measured latency on {panel.title}. Arrow keys walk along the points.",
     )
     return Figure(panel.title, panel, lines(frame, curves))
+
+
+def _timed(rows: list[Row], sparsity: float, measure: str) -> Point | None:
+    """Score and time, the latter as a share of the dense pass that was timed in turns with it: another machine, or a
+    busy hour, cancels."""
+    share, score = Stat.of(latency_shares(rows)), Stat.of(by_seed(rows, f"{measure}test").values())
+    if share is None or score is None:
+        return None
+    ms = Stat.of(by_seed(rows, "sparse_ms").values())
+    tip = (
+        f"{percent(sparsity)} removed: {score} at {100 * share.mean:.0f} % of the time ({ms.text(2) if ms else ''} ms)"
+    )
+    return Point(100 * share.mean, score.mean, None, tip, percent(sparsity))
 
 
 def frontier(points: Sequence[tuple[float, float]]) -> list[int]:

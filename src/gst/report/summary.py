@@ -207,6 +207,11 @@ def by_seed(rows: Iterable[Row], column: str) -> dict[int, float]:
     return found
 
 
+def latency_shares(rows: Iterable[Row]) -> list[float]:
+    """Time on the sparse graph over that on the full one, run by run."""
+    return [row.sparse_ms / row.dense_ms for row in rows if row.sparse_ms and row.dense_ms]
+
+
 def paired(one: dict[int, float], other: dict[int, float]) -> Stat | None:
     """Mean and spread of the differences of those seeds that both have.
 

@@ -1,12 +1,13 @@
 """The page in words: what was measured, what it says, what it does not."""
 
+from collections import Counter
 from collections.abc import Iterable
 
 from gst.report.names import BACKBONES, MEASURES, percent, series_name
 from gst.report.summary import EPSILON, Extreme, Panel, Stat, Study, certain
 
 Told = tuple[str, str]  # what it is about, and what there is to say
-_MIDDLE = 0.5  # the sparsity that is spoken of is the one nearest to it
+_MIDDLE = 0.5
 
 
 def tiles(study: Study) -> list[tuple[str, str]]:
@@ -39,13 +40,15 @@ def details(study: Study) -> list[Told]:
     return _of_panels(study)
 
 
-def _middle(sparsities: Iterable[float]) -> float | None:
-    return min(sparsities, key=lambda value: (abs(value - _MIDDLE), value), default=None)
+def _middle(study: Study, panels: Iterable[Panel]) -> float | None:
+    """The sparsity that most methods have; among equals the one nearest to one half."""
+    counted = Counter(s for panel in panels for series in study.series_in(panel) for s in study.curve(panel, series))
+    return max(counted, key=lambda s: (counted[s], -abs(s - _MIDDLE)), default=None)
 
 
 def _of_losses(study: Study) -> list[Told]:
     told: list[Told] = []
-    s = _middle(sparsity for panel in study.panels for sparsity in study.sparsities_in(panel))
+    s = _middle(study, study.panels)
     for measure, words in MEASURES.items():
         losses, panels = study.losses(s, measure) if s is not None else ({}, 0)
         if len(losses) < 2:
@@ -86,10 +89,9 @@ def _of_panels(study: Study) -> list[Told]:
     told: list[Told] = []
     for panel in study.panels:
         dense = Stat.of(study.dense(panel).values())
-        sparsities = study.sparsities_in(panel)
-        if dense is None or not sparsities:
+        if dense is None:
             continue
-        s = _middle(sparsities) or 0.0
+        s = _middle(study, [panel]) or 0.0
         fresh, own = _best(study, panel, s, "retrain_"), _best(study, panel, s, "")
         name = f"{panel.dataset} with {BACKBONES.get(panel.backbone, panel.backbone)} ({panel.profile})"
         text = f"the full graph gives {dense}"
