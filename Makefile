@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test test-slow lint bench figures reliability fuzz clean
+.PHONY: demo test test-slow browser-test lint bench figures reliability fuzz clean
 
 demo: $(STAMP)
 	$(BIN)/gst demo
@@ -14,6 +14,12 @@ test: lint
 
 test-slow: $(STAMP)
 	$(BIN)/python -m pytest -q -m slow
+
+# the report in headless Chromium, from the system's packages where there is none yet
+SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
+browser-test: $(STAMP)
+	command -v chromedriver >/dev/null || { $(SUDO) apt-get update -q && $(SUDO) apt-get install -qy chromium chromium-driver; }
+	GST_NEED_BROWSER=1 $(BIN)/python -m pytest -q tests/report/test_browser.py
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -1,13 +1,14 @@
 """The page's figures, from the study of the rows."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import numpy as np
 from markupsafe import Markup
 
 from gst.bench.rows import Row
 from gst.report.names import MEASURES, metric_name, percent, series_name, series_order, style_of
-from gst.report.summary import Panel, Stat, Study, by_seed, panel_order
+from gst.report.summary import Panel, Stat, Study, by_seed, latency_shares, panel_order
 from gst.report.svg import Axis, Frame, Line, Point, lines, round_ticks
 
 _LONGEST = 100  # points of a spectrum that are drawn
@@ -38,8 +39,9 @@ def is_gst(series: str) -> bool:
 
 
 def accuracy(study: Study) -> list[Figure]:
-    """Test score over sparsity, a chart a panel, with the dense line and error bars."""
-    return [figure for panel in study.panels if (figure := _accuracy(study, panel)) is not None]
+    """Test score over sparsity, a chart a panel of two sparsities or more, with the dense line and error bars."""
+    several = (panel for panel in study.panels if len(study.sparsities_in(panel)) > 1)
+    return [figure for panel in several if (figure := _accuracy(study, panel)) is not None]
 
 
 def _accuracy(study: Study, panel: Panel) -> Figure | None:
@@ -93,51 +95,52 @@ def pareto(study: Study) -> list[Figure]:
 
 def _pareto(study: Study, panel: Panel) -> Figure | None:
     curves: list[Line] = []
-    dense_ms = Stat.of(
-        row.dense_ms for s in study.series_in(panel) for rows in study.curve(panel, s).values() for row in rows
-    )
     for measure in MEASURES:
-        found: list[tuple[str, Point]] = []
-        for series in study.series_in(panel):
-            for sparsity, rows in study.curve(panel, series).items():
-                ms, score = (
-                    Stat.of(by_seed(rows, "sparse_ms").values()),
-                    Stat.of(by_seed(rows, f"{measure}test").values()),
-                )
-                full = Stat.of(by_seed(rows, "dense_ms").values())
-                if ms and score:
-                    faster = f" · {full.mean / ms.mean:.2f}× as fast as dense" if full else ""
-                    tip = f"{percent(sparsity)} removed: {score} at {ms.text(2)} ms{faster}"
-                    found.append((series, Point(ms.mean, score.mean, None, tip, percent(sparsity))))
+        found = [
+            (series, point)
+            for series in study.series_in(panel)
+            for sparsity, rows in study.curve(panel, series).items()
+            if (point := _timed(rows, sparsity, measure)) is not None
+        ]
         best = frontier([(p.x, p.y) for _, p in found])
         for series in study.series_in(panel):
             own = [
-                Point(p.x, p.y, None, p.tip, f"{series_name(s)} {p.label}" if n in best else "")
+                replace(p, label=f"{series_name(s)} {p.label}" if n in best else "")
                 for n, (s, p) in enumerate(found)
                 if s == series
             ]
             if own:
-                curves.append(
-                    Line(
-                        series_name(series), style_of(series), own, series, measure, joined=False, strong=is_gst(series)
-                    )
-                )
+                named = (series_name(series), style_of(series), own, series, measure)
+                curves.append(Line(*named, joined=False, strong=is_gst(series)))
         if best:
             steps = [Point(found[n][1].x, found[n][1].y) for n in best]
             curves.append(Line("frontier", FRONTIER, steps, "", measure, plain=True))
     if not curves:
         return None
-    dense = Stat.of(study.dense(panel).values())
-    if dense and dense_ms:
-        at = Point(dense_ms.mean, dense.mean, None, f"full graph: {dense} at {dense_ms.text(2)} ms", "dense")
-        curves.append(Line("dense", DENSE, [at], joined=False))
+    if dense := Stat.of(study.dense(panel).values()):
+        curves.append(
+            Line("dense", DENSE, [Point(100, dense.mean, None, f"full graph: {dense}", "dense")], joined=False)
+        )
     metric = metric_of(study, panel)
     frame = Frame(
-        x=Axis.around("one forward pass, ms (measured)", (p.x for c in curves for p in c.points), pad=0.1),
+        x=Axis.around("forward pass, % of the full graph’s time", (p.x for c in curves for p in c.points), pad=0.1),
         y=Axis.around(f"test {metric}, %", (p.y for c in curves for p in c.points), pad=0.1),
         says=f"Test {metric} against measured latency on {panel.title}. Arrow keys walk along the points.",
     )
     return Figure(panel.title, panel, lines(frame, curves))
+
+
+def _timed(rows: list[Row], sparsity: float, measure: str) -> Point | None:
+    """Score and time, the latter as a share of the dense pass that was timed in turns with it: another machine, or a
+    busy hour, cancels."""
+    share, score = Stat.of(latency_shares(rows)), Stat.of(by_seed(rows, f"{measure}test").values())
+    if share is None or score is None:
+        return None
+    ms = Stat.of(by_seed(rows, "sparse_ms").values())
+    tip = (
+        f"{percent(sparsity)} removed: {score} at {100 * share.mean:.0f} % of the time ({ms.text(2) if ms else ''} ms)"
+    )
+    return Point(100 * share.mean, score.mean, None, tip, percent(sparsity))
 
 
 def frontier(points: Sequence[tuple[float, float]]) -> list[int]:
@@ -174,11 +177,11 @@ def spectra(study: Study) -> list[Figure]:
 def _spectrum(panel: Panel, sparsity: float, methods: dict[str, list[Row]], end: str, words: str) -> Figure | None:
     curves = []
     for series in sorted(methods, key=series_order):
-        errors = [e for row in methods[series] if (e := relative_errors(row.facts["spectrum"], end))]
+        errors = [e for row in methods[series] if (e := relative_errors(row.facts["spectrum"], end)).size]
         size = min(map(len, errors), default=0)
         if not size:
             continue
-        mean = [100 * sum(e[i] for e in errors) / len(errors) for i in range(size)]
+        mean = (100 * np.mean([e[:size] for e in errors], axis=0)).tolist()
         step = max(1, size // _LONGEST)
         overall = sum(mean) / size
         points = [
@@ -199,16 +202,22 @@ def _spectrum(panel: Panel, sparsity: float, methods: dict[str, list[Row]], end:
         says=f"Relative error of the {words} on {panel.title} with {percent(sparsity)} of the edges removed.",
         height=240,
     )
-    return Figure(f"{panel.title}, {percent(sparsity)} removed: {words}", panel, lines(frame, curves))
+    return Figure(f"{panel.title}, {percent(sparsity)} removed", panel, lines(frame, curves))
 
 
-def relative_errors(spectrum: dict[str, object], end: str) -> list[float]:
-    """|λ_i − λ'_i| / λ_i, place by place; nothing where the facts are not two lists of numbers."""
-    before, after = spectrum.get(end), spectrum.get(f"{end}_sparse")
-    if not isinstance(before, list) or not isinstance(after, list):
-        return []
-    pairs = zip(before, after, strict=False)
-    return [abs(a - b) / a for a, b in pairs if isinstance(a, (int, float)) and isinstance(b, (int, float)) and a > 0]
+def relative_errors(spectrum: dict[str, object], end: str) -> np.ndarray:
+    """|λ_i − λ'_i| / λ_i, place by place; nothing where the facts are not two such lists of numbers."""
+    try:
+        before, after = (np.asarray(spectrum.get(name), dtype=np.float64) for name in (end, f"{end}_sparse"))
+    except (TypeError, ValueError):
+        return np.empty(0)
+    if (
+        before.ndim != 1
+        or before.shape != after.shape
+        or not (np.isfinite(before + after).all() and (before > 0).all())
+    ):
+        return np.empty(0)
+    return np.abs(before - after) / before
 
 
 def spectral_errors(study: Study) -> list[Figure]:
@@ -232,8 +241,8 @@ def _errors(study: Study, panel: Panel, column: str, words: str) -> Figure | Non
         return None
     frame = Frame(
         x=sparsity_axis(study),
-        y=Axis.around("mean relative error, %", [0.0, *(p.y + (p.sd or 0) for c in curves for p in c.points)]),
+        y=Axis.around(f"error of the {words}, %", [0.0, *(p.y + (p.sd or 0) for c in curves for p in c.points)]),
         says=f"Mean relative error of the {words} eigenvalues over sparsity on {panel.title}.",
         height=240,
     )
-    return Figure(f"{panel.title}: {words}", panel, lines(frame, curves))
+    return Figure(panel.title, panel, lines(frame, curves))

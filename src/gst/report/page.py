@@ -28,7 +28,7 @@ def render(loaded: Loaded, title: str = TITLE) -> str:
     """The page. It loads nothing, and its policy forbids it to: only the script whose hash it names may run."""
     study = Study(loaded.rows)
     scores = [tables.scores(study, panel) for panel in study.panels]
-    extremes, paper = tables.extremes(study), tables.paper(study)
+    singles, extremes, paper = tables.singles(study), tables.extremes(study), tables.paper(study)
     script = '"use strict";(() => {\n' + "".join(map(_file, _SCRIPTS)) + "})();"
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return _environment().get_template("report.html.j2").render(
@@ -53,12 +53,13 @@ def render(loaded: Loaded, title: str = TITLE) -> str:
             "tickets": varied.tickets(study),
         },
         scores=scores,
+        singles=singles,
         extremes=extremes,
         paper=paper,
         failed=failures(study.failed),
         origin=origin(study, loaded),
         runs=island(runs_json(study.rows)),
-        latex=island({table.name: latex(table) for table in (*scores, extremes, paper) if table.lines}),
+        latex=island({table.name: latex(table) for table in (*scores, singles, extremes, paper) if table.lines}),
     )  # fmt: skip
 
 

@@ -178,8 +178,8 @@ def _of_settings() -> Iterator[Claim]:
             for s, score in zip((0.2, 0.5), scores, strict=True):
                 named = ("Table 12", dataset, backbone, "gst/paper", "score", score, None, s)
                 yield Claim(*named, f"interval={interval}")
-    for backbone, rows in _SCHEDULES.items():
-        for decay, scores in zip((1.0, 2.0, 3.0), rows, strict=True):
-            for swap, score in zip((0.1, 0.2, 0.3), scores, strict=True):
+    for backbone, grid in _SCHEDULES.items():
+        for decay, line in zip((1.0, 2.0, 3.0), grid, strict=True):
+            for swap, score in zip((0.1, 0.2, 0.3), line, strict=True):
                 named = ("Table 13", "CiteSeer", backbone, "gst/paper", "score", score, None, 0.2)
                 yield Claim(*named, f"swap_ratio={swap};decay={decay}")

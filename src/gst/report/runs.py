@@ -16,7 +16,7 @@ _DRAWN = 64  # nodes, and four times as many edges, that a drawing may have
 def runs_json(rows: Sequence[Row]) -> dict[str, Any]:
     """``columns``, ``rows`` (texts as places in ``strings``), ``facts`` by row, ``drawings``; plain JSON throughout."""
     strings: dict[str, int] = {}
-    drawings: dict[str, int] = {}
+    drawings: dict[Any, int] = {}
     facts: dict[str, Any] = {}
     lines, size, left_out = [], 0, 0
     for n, row in enumerate(rows):
@@ -30,13 +30,13 @@ def runs_json(rows: Sequence[Row]) -> dict[str, Any]:
             continue
         drawing = found.pop("drawing", None)
         if drawing is not None:
-            text = json.dumps(drawing, separators=(",", ":"))
-            if text not in drawings and size + len(text) > _DRAWINGS:
+            more = 0 if drawing in drawings else len(json.dumps(drawing, separators=(",", ":")))
+            if size + more > _DRAWINGS:
                 left_out += 1
                 found.pop("kept")
             else:
-                size += 0 if text in drawings else len(text)
-                found["drawing"] = drawings.setdefault(text, len(drawings))
+                size += more
+                found["drawing"] = drawings.setdefault(drawing, len(drawings))
         facts[str(n)] = found
     texts = [name for name in _SHOWN if rows and isinstance(getattr(rows[0], name), str)]
     return {
@@ -46,7 +46,7 @@ def runs_json(rows: Sequence[Row]) -> dict[str, Any]:
         "backbones": list(BACKBONES.items()),
         "rows": lines,
         "facts": facts,
-        "drawings": [json.loads(text) for text in drawings],
+        "drawings": list(drawings),
         "left_out": left_out,
     }
 
@@ -55,9 +55,9 @@ def pruned_facts(facts: Any) -> dict[str, Any] | None:
     """What :func:`gst.evaluate.pruned.facts_of` wrote, if it is whole; the drawing apart from which edges it keeps."""
     try:
         degree, homophily, nodes, around = (facts[n] for n in ("degree", "homophily", "nodes", "neighbourhood"))
-        points = [[int(i), float(x), float(y), None if c is None else int(c)] for i, x, y, c in around["nodes"]]
+        points = [(int(i), float(x), float(y), None if c is None else int(c)) for i, x, y, c in around["nodes"]]
         pairs = [(int(i), int(j), bool(k)) for i, j, k in around["edges"]]
-        found = {
+        found: dict[str, Any] = {
             "degree": [[int(v) for v in degree[name]] for name in ("from", "kept", "removed")],
             "homophily": [
                 [int(homophily[part][w]) for w in ("same", "different", "unknown")] for part in ("kept", "removed")
@@ -72,7 +72,7 @@ def pruned_facts(facts: Any) -> dict[str, Any] | None:
     if len(found["nodes"]) != 5 or len({len(part) for part in found["degree"]}) != 1 or len(found["degree"][0]) > 64:
         return None
     if points and finite and small:
-        found["drawing"] = [points, [[i, j] for i, j, _ in pairs]]
+        found["drawing"] = tuple(points), tuple((i, j) for i, j, _ in pairs)
         found["kept"] = "".join("1" if kept else "0" for _, _, kept in pairs)
     return found
 

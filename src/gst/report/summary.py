@@ -30,7 +30,9 @@ class Stat:
         found = [value for value in values if value is not None]
         if not found:
             return None
-        return cls(statistics.fmean(found), statistics.stdev(found) if len(found) > 1 else None, len(found))
+        mean, n = statistics.fmean(found), len(found)
+        squares = math.fsum((value - mean) ** 2 for value in found)
+        return cls(mean, math.sqrt(squares / (n - 1)) if n > 1 else None, n)
 
     def __str__(self) -> str:
         return self.text(1)
@@ -99,7 +101,7 @@ class Study:
     @cached_property
     def series(self) -> list[str]:
         """Every method of the page."""
-        return sorted({series_of(row) for row in self.done if row.method != "dense"}, key=series_order)
+        return sorted({series_of(row) for row in self.rows if row.method != "dense"}, key=series_order)
 
     def series_in(self, panel: Panel) -> list[str]:
         return sorted({s for where, s, variation in self.curves if where == panel and not variation}, key=series_order)
@@ -164,7 +166,7 @@ class Study:
         for panel in self.panels:
             found = {s: self.loss(panel, s, sparsity, measure) for s in self.series_in(panel)}
             table[panel] = {series: loss.mean for series, loss in found.items() if loss is not None}
-        common = max((scores.keys() for scores in table.values()), key=len, default=set())
+        common: set[str] = max((set(scores) for scores in table.values()), key=len, default=set())
         whole = [scores for scores in table.values() if scores and common <= scores.keys()]
         means = {series: statistics.fmean(scores[series] for scores in whole) for series in common}
         return dict(sorted(means.items(), key=lambda pair: -pair[1])), len(whole)
@@ -203,6 +205,11 @@ def by_seed(rows: Iterable[Row], column: str) -> dict[int, float]:
         if value is not None:
             found.setdefault(row.seed, value)
     return found
+
+
+def latency_shares(rows: Iterable[Row]) -> list[float]:
+    """Time on the sparse graph over that on the full one, run by run."""
+    return [row.sparse_ms / row.dense_ms for row in rows if row.sparse_ms and row.dense_ms]
 
 
 def paired(one: dict[int, float], other: dict[int, float]) -> Stat | None:

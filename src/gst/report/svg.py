@@ -9,8 +9,8 @@ from markupsafe import Markup
 from gst.report.names import MARKERS
 from gst.report.summary import Stat
 
-WIDTH, HEIGHT = 420, 300
-LEFT, RIGHT, TOP, BOTTOM = 46, 14, 14, 42
+WIDTH, HEIGHT = 384, 284
+LEFT, RIGHT, TOP, BOTTOM = 50, 12, 14, 44
 _DODGE = 1.6  # pixels between the error bars of two curves, which would hide each other
 
 
@@ -70,7 +70,7 @@ def round_ticks(low: float, high: float, count: int = 5) -> list[float]:
     """Multiples of 1, 2 or 5 times a power of ten inside [low, high], about ``count`` of them.
 
     >>> round_ticks(58.3, 83.1)
-    [60.0, 65.0, 70.0, 75.0, 80.0]
+    [60, 65, 70, 75, 80]
     """
     step = 10 ** math.floor(math.log10((high - low) / count))
     step *= next(m for m in (1, 2, 5, 10) if (high - low) / (m * step) <= count + 0.5)
@@ -140,10 +140,30 @@ def lines(frame: Frame, curves: Sequence[Line], shown: str | None = "") -> Marku
     middle = (len({c.series or c.name for c in curves}) - 1) / 2
     place = {name: n for n, name in enumerate(dict.fromkeys(c.series or c.name for c in curves))}
     drawn = sorted(curves, key=lambda c: (c.strong, -c.style))  # the strong on top
-    return frame.wrap(_line(frame, c, _DODGE * (place[c.series or c.name] - middle), shown) for c in drawn)
+    labels = _Labels()
+    return frame.wrap(_line(frame, c, _DODGE * (place[c.series or c.name] - middle), shown, labels) for c in drawn)
 
 
-def _line(frame: Frame, line: Line, shift: float, shown: str | None) -> Markup:
+class _Labels:
+    """Names written beside points: one that would lie on another is left out, the point still tells it."""
+
+    def __init__(self) -> None:
+        self.placed: list[tuple[str | None, float, float, float]] = []
+
+    def free(self, measure: str | None, x: float, y: float, text: str) -> bool:
+        width = 6.0 * len(text) + 10
+        for other, ox, oy, ow in self.placed:
+            if (
+                (other is None or measure is None or other == measure)
+                and abs(oy - y) < 12
+                and abs(ox - x) < max(ow, width)
+            ):
+                return False
+        self.placed.append((measure, x, y, width))
+        return True
+
+
+def _line(frame: Frame, line: Line, shift: float, shown: str | None, labels: _Labels) -> Markup:
     shift = shift if any(p.sd for p in line.points) and line.joined else 0.0
     at = [(round(frame.px(p.x) + shift, 1), frame.py(p.y)) for p in line.points]
     hidden = line.measure is not None and line.measure != shown
@@ -160,7 +180,7 @@ def _line(frame: Frame, line: Line, shift: float, shown: str | None) -> Markup:
         if not p.tip or (line.plain and n % 20 != 10):
             continue
         parts.append(Markup('<use href="#m{}" x="{}" y="{}" data-tip="{}"/>').format(line.style % MARKERS, x, y, p.tip))
-        if p.label:
+        if p.label and labels.free(line.measure, x, y, p.label):
             end = x > WIDTH - 90
             parts.append(
                 Markup('<text class="label" x="{}" y="{}" text-anchor="{}">{}</text>').format(

@@ -1,11 +1,12 @@
 """The page's tables: headings, cells and the facts that filters and LaTeX need."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 
+from gst.bench.rows import Row
 from gst.report.names import MEASURES, percent, series_name, series_order
 from gst.report.paper import Claim, claims
-from gst.report.summary import Extreme, Panel, Stat, Study, by_seed, certain, panel_order
+from gst.report.summary import Extreme, Panel, Stat, Study, by_seed, certain, latency_shares, panel_order
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,29 @@ def scores(study: Study, panel: Panel) -> Table:
     return Table(f"scores-{panel.dataset}-{panel.backbone}", caption, columns, lines, frozenset(range(2, len(columns))))
 
 
+def singles(study: Study) -> Table:
+    """Panels with one sparsity have no curve: their scores, and differences from dense, in one table."""
+    lines = []
+    for panel in study.panels:
+        sparsities = study.sparsities_in(panel)
+        dense = Stat.of(study.dense(panel).values())
+        for series in study.series_in(panel) if len(sparsities) == 1 else ():
+            for measure in MEASURES:
+                score = study.score(panel, series, sparsities[0], f"{measure}test")
+                loss = study.loss(panel, series, sparsities[0], measure)
+                if score is not None:
+                    told = [
+                        percent(sparsities[0]),
+                        str(score),
+                        *("–" if s is None else s.text(sign=s is loss) for s in (dense, loss)),
+                    ]
+                    lines.append(
+                        Line([panel.title, series_name(series), MEASURES[measure], *told], panel, series, measure)
+                    )
+    columns = ["data · backbone", "method", "model", "removed", "test", "dense", "against dense"]
+    return Table("one-sparsity", "Measured at one sparsity only", columns, lines, frozenset(range(3, 7)))
+
+
 def extremes(study: Study) -> Table:
     """Largest sparsity without loss, what it saves and what it costs."""
     every = study.extremes
@@ -67,7 +91,16 @@ def extremes(study: Study) -> Table:
         "MACs saved", "paper’s count", "speed-up",
     ]  # fmt: skip
     caption = "Largest measured share of edges removed whose mean score is within one point of the dense mean"
-    return Table("extreme-sparsity", caption, columns, lines, frozenset(range(3, 10)))
+    return _without_empty(Table("extreme-sparsity", caption, columns, lines, frozenset(range(3, 10))), last=3)
+
+
+def _without_empty(table: Table, last: int) -> Table:
+    """The table without those of its last columns that say nothing."""
+    first = len(table.columns) - last
+    kept = [n for n in range(len(table.columns)) if n < first or any(line.cells[n] != "–" for line in table.lines)]
+    lines = [replace(line, cells=[line.cells[n] for n in kept]) for line in table.lines]
+    numeric = frozenset(k for k, n in enumerate(kept) if n in table.numeric)
+    return replace(table, columns=[table.columns[n] for n in kept], lines=lines, numeric=numeric)
 
 
 def _extreme(found: Extreme) -> list[str]:
@@ -75,7 +108,7 @@ def _extreme(found: Extreme) -> list[str]:
         return "none" if value is None else percent(value)
 
     loss = "–" if found.difference is None else found.difference.text(sign=True)
-    saved, counted, faster = savings(found)
+    saved, counted, faster = savings(found.rows)
     return [
         found.panel.title,
         series_name(found.series),
@@ -90,16 +123,17 @@ def _extreme(found: Extreme) -> list[str]:
     ]
 
 
-def savings(found: Extreme) -> tuple[float | None, float | None, float | None]:
-    """MACs saved in % (true count, the paper's convention) and speed-up at that sparsity, means over seeds."""
-    means = {
-        c: Stat.of(by_seed(found.rows, c).values())
-        for c in ("macs_dense", "macs_sparse", "macs_paper", "dense_ms", "sparse_ms")
-    }
-    dense, sparse, paper, before, after = means.values()
-    saved = 100 * (1 - sparse.mean / dense.mean) if dense and sparse and dense.mean else None
-    counted = 100 * (1 - paper.mean / dense.mean) if dense and paper and dense.mean else None
-    return saved, counted, before.mean / after.mean if before and after and after.mean else None
+def savings(rows: Iterable[Row]) -> tuple[float | None, float | None, float | None]:
+    """MACs saved in % (true count, the paper's convention) and speed-up: 1 / mean share of the full graph's time."""
+    rows = list(rows)
+    dense, sparse, counted = (
+        Stat.of(by_seed(rows, column).values()) for column in ("macs_dense", "macs_sparse", "macs_paper")
+    )
+    share = Stat.of(latency_shares(rows))
+    saved = [
+        100 * (1 - part.mean / dense.mean) if dense and dense.mean and part else None for part in (sparse, counted)
+    ]
+    return saved[0], saved[1], 1 / share.mean if share else None
 
 
 def paper(study: Study) -> Table:
@@ -154,6 +188,8 @@ def measured(study: Study, claim: Claim, panel: Panel) -> Stat | None:
         return None
     if claim.quantity == "extreme sparsity":
         return Stat(100 * (found.by_test or 0.0), None, 1)
-    saved, _, faster = savings(found)
+    if found.by_test is None:
+        return None
+    saved, _, faster = savings(study.curve(panel, claim.series, claim.variation)[found.by_test])
     value = saved if claim.quantity == "MACs saved" else faster
     return None if value is None else Stat(value, None, 1)

@@ -1,11 +1,13 @@
 """The page in words: what was measured, what it says, what it does not."""
 
+from collections import Counter
 from collections.abc import Iterable
 
 from gst.report.names import BACKBONES, MEASURES, percent, series_name
 from gst.report.summary import EPSILON, Extreme, Panel, Stat, Study, certain
 
-_MIDDLE = 0.5  # the sparsity that is spoken of is the one nearest to it
+Told = tuple[str, str]  # what it is about, and what there is to say
+_MIDDLE = 0.5
 
 
 def tiles(study: Study) -> list[tuple[str, str]]:
@@ -28,77 +30,76 @@ def tiles(study: Study) -> list[tuple[str, str]]:
     return found
 
 
-def sentences(study: Study) -> list[str]:
+def sentences(study: Study) -> list[Told]:
     """What a reader with half a minute should know."""
     return [*_of_losses(study), *_of_ranks(study), *_of_limits(study)]
 
 
-def details(study: Study) -> list[str]:
+def details(study: Study) -> list[Told]:
     """Panel by panel; methods are chosen by validation, the test score is told."""
     return _of_panels(study)
 
 
-def _middle(sparsities: Iterable[float]) -> float | None:
-    return min(sparsities, key=lambda value: (abs(value - _MIDDLE), value), default=None)
+def _middle(study: Study, panels: Iterable[Panel]) -> float | None:
+    """The sparsity that most methods have; among equals the one nearest to one half."""
+    counted = Counter(s for panel in panels for series in study.series_in(panel) for s in study.curve(panel, series))
+    return max(counted, key=lambda s: (counted[s], -abs(s - _MIDDLE)), default=None)
 
 
-def _of_losses(study: Study) -> list[str]:
-    told = []
-    s = _middle(sparsity for panel in study.panels for sparsity in study.sparsities_in(panel))
+def _of_losses(study: Study) -> list[Told]:
+    told: list[Told] = []
+    s = _middle(study, study.panels)
     for measure, words in MEASURES.items():
         losses, panels = study.losses(s, measure) if s is not None else ({}, 0)
         if len(losses) < 2:
             continue
-        each = [f"{series_name(series)} {_points(loss)}" for series, loss in losses.items()]
+        each = [f"{_points(loss)} with {series_name(series)}" for series, loss in losses.items()]
         listed = ", ".join(each if len(each) < 6 else [*each[:4], "…", each[-1]])
-        told.append(
-            f"With {percent(s or 0)} of the edges removed, {words}, mean difference from dense {_over(panels)}: "
-            f"{listed} points."
-        )
+        where = "on one graph" if panels == 1 else f"mean of {panels} graphs and backbones"
+        told.append((f"{words.capitalize()}, {percent(s or 0)} removed", f"points against dense, {where}: {listed}"))
     return told
-
-
-def _over(panels: int) -> str:
-    return "on one graph and backbone" if panels == 1 else f"over {panels} graphs and backbones"
 
 
 def _points(value: float) -> str:
     return f"{value:+.1f}".replace("-", "−")
 
 
-def _of_limits(study: Study) -> list[str]:
+def _of_limits(study: Study) -> list[Told]:
     """How far the best goes, where validation and test agree that nothing is lost."""
     far: dict[Panel, Extreme] = {}
     for e in study.extremes:
         if e.by_both and (e.panel not in far or e.by_both > (far[e.panel].by_both or 0)):
             far[e.panel] = e
     if not far:
-        return [f"No method stays within {EPSILON:g} point of dense, on validation and test, at any sparsity measured."]
+        return [
+            (
+                f"Within {EPSILON:g} point of dense",
+                "no method stays there, on validation and test, at any sparsity measured",
+            )
+        ]
+    best = sorted(far.items(), key=lambda pair: -(pair[1].by_both or 0))
     each = [
-        f"{p.title} {percent(e.by_both or 0)} ({series_name(e.series)}, {MEASURES[e.measure]})" for p, e in far.items()
+        f"{p.title} {percent(e.by_both or 0)} ({series_name(e.series)}, {MEASURES[e.measure]})" for p, e in best[:4]
     ]
-    told = f"Most that can go within {EPSILON:g} point of dense, on validation and on test: {'; '.join(each)}."
-    none = len(study.panels) - len(far)
-    return [f"{told} Nowhere on {none} other{'s' if none > 1 else ''}." if none else told]
+    lead = f"Furthest within {EPSILON:g} point of dense, on validation and test"
+    return [(lead, f"{'; '.join(each)}. Possible on {len(far)} of {len(study.panels)} graphs and backbones")]
 
 
-def _of_panels(study: Study) -> list[str]:
-    told = []
+def _of_panels(study: Study) -> list[Told]:
+    told: list[Told] = []
     for panel in study.panels:
         dense = Stat.of(study.dense(panel).values())
-        sparsities = study.sparsities_in(panel)
-        if dense is None or not sparsities:
+        if dense is None:
             continue
-        s = _middle(sparsities) or 0.0
+        s = _middle(study, [panel]) or 0.0
         fresh, own = _best(study, panel, s, "retrain_"), _best(study, panel, s, "")
         name = f"{panel.dataset} with {BACKBONES.get(panel.backbone, panel.backbone)} ({panel.profile})"
-        text = f"{name}: the full graph gives {dense}."
+        text = f"the full graph gives {dense}"
         if own is not None:
-            text += f" With {percent(s)} of the edges removed, {_told(study, panel, own, s, '')}"
+            text += f". With {percent(s)} of the edges removed, {_told(study, panel, own, s, '')}"
             if fresh is not None and fresh != own:
                 text += f"; for a model trained afresh, {_told(study, panel, fresh, s, 'retrain_')}"
-            text += "."
-        told.append(text)
+        told.append((name, text))
     return told
 
 
@@ -119,18 +120,15 @@ def _told(study: Study, panel: Panel, series: str, sparsity: float, measure: str
     return f"{text} ({loss.text(sign=True)}{sure})"
 
 
-def _of_ranks(study: Study) -> list[str]:
-    told = []
+def _of_ranks(study: Study) -> list[Told]:
+    each = []
     for measure, words in MEASURES.items():
         ranks = study.ranks(measure)
-        if len(ranks) < 3:
-            continue
-        first = ", ".join(f"{series_name(s)} {rank.mean:.1f}" for s, rank in list(ranks.items())[:4])
-        tables = next(iter(ranks.values())).n
-        told.append(
-            f"Mean rank among {len(ranks)} methods ({words}, {tables} comparison{'s' if tables > 1 else ''}): {first}."
-        )
-    return told
+        if len(ranks) > 2:
+            tables = next(iter(ranks.values())).n
+            first = ", ".join(f"{series_name(s)} {rank.mean:.1f}" for s, rank in list(ranks.items())[:3])
+            each.append(f"{words} {first} (of {len(ranks)}, {tables} comparison{'s' if tables > 1 else ''})")
+    return [("Mean rank, 1 is best", "; ".join(each))] if each else []
 
 
 def caveats(study: Study) -> list[str]:
