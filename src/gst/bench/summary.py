@@ -45,14 +45,14 @@ def efficiency(lines: Sequence[Line], epsilon: float = EPSILON) -> list[Line]:
     equals sharing the better place.
     """
     by_method: dict[tuple[str, ...], list[Line]] = defaultdict(list)
-    for line in lines:
+    for line in (line for line in lines if "dense_test" in line):
         by_method[tuple(line[name] for name in _GROUP[:4])].append(line)
     table = []
     for name, curve in by_method.items():
         at = {column: _extreme(curve, column, epsilon) for column in ("test", "retrain_test", "warm_test")}
         found: Line = {
             **dict(zip(_GROUP[:4], name, strict=True)),
-            "dense_test": statistics.fmean(line["dense_test"] for line in curve if "dense_test" in line),
+            "dense_test": statistics.fmean(line["dense_test"] for line in curve),
             "extreme": at["test"]["sparsity"],
             "extreme_fresh": at["retrain_test"]["sparsity"],
             "extreme_warm": at["warm_test"]["sparsity"],

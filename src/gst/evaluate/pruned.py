@@ -68,7 +68,7 @@ def _parts(keep: Tensor) -> list[tuple[str, Tensor]]:
 
 
 def neighbourhood(edges: EdgeSet, keep: Tensor, y: Tensor | None = None) -> dict[str, Any]:
-    """A part of the graph to draw: ``nodes`` [id, x, y, class or None], centre first; ``edges`` [i, j, kept] among them.
+    """A part to draw: ``nodes`` [id, x, y, class or None], centre first; ``edges`` [i, j, kept] between their places.
 
     The centre is the node whose degree is nearest to 7, the lowest id among equals; around it at most 36 nodes,
     nearest first. Neither choice looks at ``keep``, so the drawings of two methods show the same place.
