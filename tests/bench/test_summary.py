@@ -38,7 +38,6 @@ def test_the_largest_sparsity_within_a_point_of_dense():
     assert gst["extreme_fresh"] == gst["extreme_warm"] == 0.0
     assert (gst["rank"], ugs["rank"], scan["rank"]) == (1, 2, 3)
     assert gst["macs_saving"] == pytest.approx(0.2)
-    assert gst["macs_saving_paper"] == pytest.approx(0.6)
     assert gst["speedup"] == 1.5
     assert "speedup" not in ugs
     assert efficiency(summarise(rows), epsilon=20)[0]["extreme"] == 0.8
