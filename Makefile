@@ -40,6 +40,7 @@ fuzz: $(STAMP)
 
 figures: $(STAMP)
 	$(BIN)/python examples/curve.py docs/curve.png
+	$(BIN)/python examples/reproduction.py results docs/reproduction.md
 
 # torch first and by itself: its pinned build must not be replaced by what another package would pull in
 $(STAMP): pyproject.toml constraints.txt

@@ -4,10 +4,11 @@ import logging
 import multiprocessing
 import os
 import queue
+import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any, cast
@@ -39,44 +40,53 @@ def local(groups: list[list[Cell]], workers: int, root: Path | None) -> Iterator
             _give(worker, waiting)
         while running:
             for pipe in wait(list(running)):
-                worker = running[cast(Connection, pipe)]
-                try:
-                    row = worker.pipe.recv()
-                except (EOFError, OSError):
-                    del running[worker.pipe]
-                    worker.process.join()
-                    lost, died = worker.cells[0], _died(worker.process.exitcode)
-                    row = None if worker.attempts < ATTEMPTS else lost.row(status="failed", reason=f"its worker {died}")
-                    new = _start(root)
-                    new.cells, new.attempts = worker.cells, worker.attempts
-                    running[new.pipe] = worker = new
+                worker = running.pop(cast(Connection, pipe))
+                row, alive = _take(worker)
+                if row is not None:
+                    worker.cells, worker.attempts = worker.cells[1:], 0
+                if worker.cells or waiting:
+                    if not alive:
+                        worker = replace(_start(root), cells=worker.cells, attempts=worker.attempts)
+                    running[worker.pipe] = worker
+                    _give(worker, waiting)
+                else:
+                    worker.pipe.close()
                 if row is not None:
                     yield row
-                    worker.cells, worker.attempts = worker.cells[1:], 0
-                if not _give(worker, waiting):
-                    del running[worker.pipe]
-                    worker.pipe.close()
-                    worker.process.join()
     finally:
         for worker in running.values():
             worker.process.terminate()
             worker.process.join()
 
 
-def _give(worker: Worker, waiting: list[list[Cell]]) -> bool:
-    """Sends the next cell of its group, or the first of the next group; whether there was one."""
-    if not worker.cells:
-        if not waiting:
-            return False
-        worker.cells = waiting.pop(0)
+def _take(worker: Worker) -> tuple[Row | None, bool]:
+    """The row it sends, and whether it lives; of one that died, no row if its cell is to be tried again."""
+    try:
+        return worker.pipe.recv(), True
+    except (EOFError, OSError):
+        worker.process.join()
+        code = worker.process.exitcode
+        died = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
+        given_up = worker.attempts >= ATTEMPTS
+        return worker.cells[0].row(status="failed", reason=f"its worker {died}") if given_up else None, False
+
+
+def _give(worker: Worker, waiting: list[list[Cell]]) -> None:
+    """Sends the next cell of its group, or the first of the next group."""
+    worker.cells = worker.cells or waiting.pop(0)
     worker.attempts += 1
     with suppress(OSError):  # it has died: the pipe will say so
         worker.pipe.send(worker.cells[0])
-    return True
 
 
 def _start(root: Path | None) -> Worker:
-    context = multiprocessing.get_context("spawn")  # threads of numerical libraries do not survive a fork
+    """A new worker. Where it can be had, a server imports everything once and workers are copies of it."""
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
+    server = "forkserver" in multiprocessing.get_all_start_methods()
+    context: Any = multiprocessing.get_context("forkserver" if server else "spawn")
+    if server:
+        context.set_forkserver_preload(["gst.bench.work"])
     here, there = context.Pipe()
     process = context.Process(target=_work, args=(there, root), daemon=True)
     process.start()
@@ -85,7 +95,8 @@ def _start(root: Path | None) -> Worker:
 
 
 def _work(pipe: Connection, root: Path | None) -> None:
-    """A worker: imports once, then runs what it is sent. When its parent dies, so does it, even amid a cell."""
+    """A worker: runs what it is sent. When its parent dies, so does it, even amid a cell."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends this one
     todo: queue.SimpleQueue[Cell] = queue.SimpleQueue()
 
     def listen() -> None:
@@ -100,10 +111,6 @@ def _work(pipe: Connection, root: Path | None) -> None:
 
     while True:
         pipe.send(run_cell(todo.get(), root))
-
-
-def _died(code: int | None) -> str:
-    return f"was killed by signal {-code}" if code is not None and code < 0 else f"ended with code {code}"
 
 
 def on_ray(groups: list[list[Cell]], workers: int, root: Path | None) -> Iterator[Row]:

@@ -72,7 +72,6 @@ class Grid:
     datasets: tuple[str, ...] = ()
     recipes: tuple[str, ...] = ("paper",)
     variations: Variations = AS_IT_IS
-    settings: dict[str, Any] = field(default_factory=dict)
     spectrum: bool = False
 
 
@@ -105,7 +104,7 @@ EXPERIMENTS = {
                 ("ugs", "spectral-radius"),
                 TENTHS[:6],
                 ("ogbn-proteins",),
-                settings={"layers": 3},
+                variations=({"layers": 3},),
                 spectrum=True,
             ),
         ),
@@ -188,7 +187,7 @@ def _cells(experiment: str, size: str, grid: Grid, seeds: int | None) -> Iterato
     for dataset, backbone, seed, method in product(
         datasets, grid.backbones, range(seeds or profile.seeds), grid.methods
     ):
-        settings = {**profile.settings, **grid.settings}
+        settings = dict(profile.settings)
         if dataset in profile.widths:
             settings["hidden"] = profile.widths[dataset]
         ticket = method.split("+")[0]

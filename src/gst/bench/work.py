@@ -3,6 +3,7 @@
 import sys
 import traceback
 from functools import lru_cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,11 @@ from gst.evaluate.pruned import facts_of
 from gst.evaluate.robustness import relocate
 from gst.evaluate.spectrum import compare_spectra
 from gst.graph import EdgeSet
+from gst.nn.backbones import Backbone
+from gst.nn.features import as_features
 from gst.problem import Problem
 from gst.protocol import sparsify
+from gst.select import top_k
 from gst.sparsifiers import GST, UGS
 from gst.sparsifiers.iterative import prune_count
 from gst.sparsifiers.ugs import train_ticket
@@ -85,12 +89,25 @@ def _measure(cell: Cell, root: Path | None) -> dict[str, Any]:
     words["seconds"] = sum(found["seconds"][phase] for phase in ("anchor", "topology", "sparse"))
     times = inference_times(result.model, data, result.graph)  # type: ignore[arg-type]
     words |= {"dense_ms": times["dense_ms"], "sparse_ms": times["sparse_ms"]}
+    words |= counted(result.model, data, edges, keep)  # type: ignore[arg-type]
     facts = facts_of(data, edges, keep) if cell.seed == 0 else {}  # kilobytes: one seed is enough to look at
     if cell.spectrum:
         spectra = compare_spectra(edges, keep)
         words |= {"spectrum_top": spectra.top_error, "spectrum_bottom": spectra.bottom_error}
         facts["spectrum"] = spectra.facts()
     return {**words, "facts": facts}
+
+
+def counted(model: Backbone, data: Data, edges: EdgeSet, keep: Tensor) -> dict[str, float]:
+    """Multiply–accumulates of a forward pass: on the full graph, on the sparse one, and as the paper counts them."""
+    if find_spec("gst.evaluate.cost") is None:
+        return {}
+    from gst.evaluate.cost import count_macs, paper_macs  # noqa: PLC0415
+
+    x, graphs = as_features(data.x), (edges, edges.subset(keep))
+    full, thin = (count_macs(model, x, graph.arcs.shape[1] + graph.num_nodes).total for graph in graphs)
+    share = 1 - int(keep.sum()) / edges.num_edges
+    return {"macs_dense": full, "macs_sparse": thin, "macs_paper": paper_macs(model, edges.num_nodes, share)}
 
 
 def kept_edges(edges: EdgeSet, column_mask: Tensor) -> Tensor:
@@ -131,7 +148,7 @@ def _ticket(cell: Cell, problem: Problem) -> dict[str, Any]:
     ticket = UGS(**chosen, **cell.options)
     scores, stages, _ = ticket.path(problem, kept)
     masks = unflatten("weights", stages[-1].extra)
-    keep = scores > 1 - kept / problem.edges.num_edges
+    keep = top_k(scores, kept)
     seconds = sum(stage.seconds for stage in stages)
     if cell.method == "ugs+gst":
         other = GST(**chosen).fit_problem(problem)

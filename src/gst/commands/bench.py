@@ -1,6 +1,7 @@
 """``gst bench``: the paper's experiments."""
 
 import os
+import signal
 import time
 from pathlib import Path
 from typing import Annotated
@@ -39,9 +40,10 @@ def bench(
     from gst.bench.live import watching  # noqa: PLC0415
     from gst.bench.record import read_rows, write_record  # noqa: PLC0415
     from gst.bench.runner import carry_out, make_plan  # noqa: PLC0415
+    from gst.bench.show import show  # noqa: PLC0415
     from gst.bench.store import Store  # noqa: PLC0415
-    from gst.bench.summary import summarise  # noqa: PLC0415
-    from gst.errors import InputError  # noqa: PLC0415
+    from gst.bench.summary import efficiency, summarise  # noqa: PLC0415
+    from gst.errors import InputError, InterruptedRunError  # noqa: PLC0415
     from gst.resolve import resolve_name  # noqa: PLC0415
 
     begun = time.monotonic()
@@ -55,8 +57,11 @@ def bench(
             store.add(read_rows(start))
         plan = make_plan(cells, store, limit, data_root)
         count = workers or _cores()
-        with watching(f"{name} · {EXPERIMENTS[name].title} · {profile}", plan, quiet) as watch:
-            carry_out(plan, store, engine, count, data_root, watch)
+        try:
+            with watching(f"{name} · {EXPERIMENTS[name].title} · {profile}", plan, quiet) as watch:
+                carry_out(plan, store, engine, count, data_root, watch)
+        except KeyboardInterrupt:
+            raise InterruptedRunError(signal.SIGINT, f"interrupted; the same command goes on with {db}") from None
         rows = [row for row in store.rows(name, profile) if row.key in plan.cells]
         written = [] if record is None else write_record(record, store.rows(name))
     lines, failed = summarise(rows), [row for row in rows if row.status == "failed"]
@@ -73,32 +78,14 @@ def bench(
                 "record": [str(path) for path in written],
                 "seconds": time.monotonic() - begun,
                 "table": lines,
+                **({"efficiency": efficiency(lines)} if name == "rq3" else {}),
             }
         )
         return
-    show(lines)
+    show(name, lines)
     for reason in sorted({row.reason for row in failed}):
         console.out.print(f"failed: {sum(row.reason == reason for row in failed)} × {reason}", soft_wrap=True)
     console.out.print(f"{len(rows) - len(failed)} of {len(plan.cells)} runs done, in {db}", soft_wrap=True)
-
-
-def show(lines: list[dict[str, object]]) -> None:
-    """Means ± standard deviations over seeds, of what was measured."""
-    names = ["dataset", "backbone", "method", "recipe", "variation", "sparsity", "seeds"]
-    scores = [c for c in ("dense_test", "test", "retrain_test", "warm_test") if any(c in line for line in lines)]
-    scores += [c for c in ("spectrum_top", "spectrum_bottom") if any(c in line for line in lines)]
-    names = [n for n in names if any(line[n] != "" for line in lines)]
-    console.table(
-        "", [*names, *scores], [[*(line[n] for n in names), *(_pm(line, c) for c in scores)] for line in lines]
-    )
-
-
-def _pm(line: dict[str, object], column: str) -> str | None:
-    if column not in line:
-        return None
-    digits = 2 if column.startswith("spectrum") else 1
-    spread = f" ± {line[f'{column}_sd']:.{digits}f}" if f"{column}_sd" in line else ""
-    return f"{line[column]:.{digits}f}{spread}"
 
 
 def _cores() -> int:
