@@ -83,6 +83,10 @@ def test_the_record_grows(tmp_path):
     better = replace(failed, status="done", reason="")
     write_record(tmp_path, [replace(ROW, test=0.0), better, replace(ROW, experiment="rq2")])
     assert read_csv(tmp_path / "rq1.csv") == [better, ROW]  # by seed
+    fuller = replace(ROW, warm_test=79.0)
+    write_record(tmp_path, [fuller])
+    write_record(tmp_path, [ROW])
+    assert read_csv(tmp_path / "rq1.csv") == [better, fuller]
     (tmp_path / "other.csv").write_text("dataset,test\nCora,80\n")  # a table of another kind
     assert sorted(row.experiment for row in read_rows(tmp_path)) == ["rq1", "rq1", "rq2"]
 

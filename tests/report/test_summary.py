@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import rankdata
 
 from gst.report.figures import frontier, relative_errors
-from gst.report.summary import Panel, Stat, Study, certain, paired
+from gst.report.summary import Panel, Stat, Study, certain, paired, widest
 from gst.report.svg import Axis, round_ticks
 from report_rows import DENSE, LOSS, SPARSITIES, row, spectrum, study_rows
 
@@ -95,6 +95,12 @@ def test_ranks_are_those_of_scipy():
     table = np.array([rankdata([-scores[s, m] for m in methods]) for s in SPARSITIES])
     for m, mean in zip(methods, table.mean(0), strict=True):
         assert ranks["gst/paper" if m == "gst" else m].mean == pytest.approx(mean)
+
+
+def test_comparisons_are_as_many_as_possible():
+    many, few = {"a": 1.0, "b": 2.0, "c": 0.0}, {"a": 1.0, "b": 2.0}
+    assert widest([few, many, few, few]) == ["a", "b"]  # 2 methods × 4 tables, not 3 × 1
+    assert widest([many, many, few]) == ["a", "b", "c"] and widest([]) == []
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=12))

@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from gst.bench.rows import Row
 from gst.report.names import MEASURES, metric_name, percent, series_name, series_order, style_of
-from gst.report.summary import Panel, Stat, Study, by_seed, latency_shares, panel_order
+from gst.report.summary import Panel, Stat, Study, by_seed, latency_share, panel_order
 from gst.report.svg import Axis, Frame, Line, Point, lines, round_ticks
 
 _LONGEST = 100  # points of a spectrum that are drawn
@@ -133,14 +133,12 @@ def _pareto(study: Study, panel: Panel) -> Figure | None:
 def _timed(rows: list[Row], sparsity: float, measure: str) -> Point | None:
     """Score and time, the latter as a share of the dense pass that was timed in turns with it: another machine, or a
     busy hour, cancels."""
-    share, score = Stat.of(latency_shares(rows)), Stat.of(by_seed(rows, f"{measure}test").values())
+    share, score = latency_share(rows), Stat.of(by_seed(rows, f"{measure}test").values())
     if share is None or score is None:
         return None
     ms = Stat.of(by_seed(rows, "sparse_ms").values())
-    tip = (
-        f"{percent(sparsity)} removed: {score} at {100 * share.mean:.0f} % of the time ({ms.text(2) if ms else ''} ms)"
-    )
-    return Point(100 * share.mean, score.mean, None, tip, percent(sparsity))
+    tip = f"{percent(sparsity)} removed: {score} at {100 * share:.0f} % of the time ({ms.text(2) if ms else ''} ms)"
+    return Point(100 * share, score.mean, None, tip, percent(sparsity))
 
 
 def frontier(points: Sequence[tuple[float, float]]) -> list[int]:

@@ -161,13 +161,13 @@ class Study:
         return Extreme(panel, series, measure, by_test, by_val, both, test, loss, tuple(curve[chosen]))
 
     def losses(self, sparsity: float, measure: str) -> tuple[dict[str, float], int]:
-        """Mean loss of the methods of the fullest panel over those that have them all, best first; and their number."""
+        """Mean loss of methods over the panels that have them all, best first; and the number of panels."""
         table: dict[Panel, dict[str, float]] = {}
         for panel in self.panels:
             found = {s: self.loss(panel, s, sparsity, measure) for s in self.series_in(panel)}
             table[panel] = {series: loss.mean for series, loss in found.items() if loss is not None}
-        common: set[str] = max((set(scores) for scores in table.values()), key=len, default=set())
-        whole = [scores for scores in table.values() if scores and common <= scores.keys()]
+        common = widest(table.values())
+        whole = [scores for scores in table.values() if scores and set(common) <= scores.keys()]
         means = {series: statistics.fmean(scores[series] for scores in whole) for series in common}
         return dict(sorted(means.items(), key=lambda pair: -pair[1])), len(whole)
 
@@ -179,10 +179,10 @@ class Study:
                 score = self.score(panel, series, sparsity, f"{measure}test")
                 if score is not None:
                     table.setdefault((panel, sparsity), {})[series] = score.mean
-        common = max(table.values(), key=len, default={}).keys()
+        common = widest(table.values())
         found: dict[str, list[float]] = {}
         for scores in table.values():
-            if not common <= scores.keys():
+            if not set(common) <= scores.keys():
                 continue
             for series in common:
                 others = [scores[other] for other in common if other != series]
@@ -191,6 +191,13 @@ class Study:
                 found.setdefault(series, []).append(1 + better + ties / 2)
         ranked = {series: Stat.of(ranks) for series, ranks in found.items()}
         return {s: r for s, r in sorted(ranked.items(), key=lambda pair: pair[1].mean if pair[1] else 0) if r}
+
+
+def widest(tables: Iterable[dict[str, float]]) -> list[str]:
+    """The methods of one table with which most comparisons can be made: methods times tables that have them all."""
+    found = [set(table) for table in tables]
+    best = max(found, key=lambda one: (len(one) * sum(one <= other for other in found), len(one)), default=set())
+    return sorted(best, key=series_order)
 
 
 def panel_of(row: Row) -> Panel:
@@ -207,9 +214,10 @@ def by_seed(rows: Iterable[Row], column: str) -> dict[int, float]:
     return found
 
 
-def latency_shares(rows: Iterable[Row]) -> list[float]:
-    """Time on the sparse graph over that on the full one, run by run."""
-    return [row.sparse_ms / row.dense_ms for row in rows if row.sparse_ms and row.dense_ms]
+def latency_share(rows: Iterable[Row]) -> float | None:
+    """Time on the sparse graph over that on the full one, timed in turns; of several runs the median."""
+    shares = [row.sparse_ms / row.dense_ms for row in rows if row.sparse_ms and row.dense_ms]
+    return statistics.median(shares) if shares else None
 
 
 def paired(one: dict[int, float], other: dict[int, float]) -> Stat | None:

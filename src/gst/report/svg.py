@@ -10,7 +10,8 @@ from gst.report.names import MARKERS
 from gst.report.summary import Stat
 
 WIDTH, HEIGHT = 384, 284
-LEFT, RIGHT, TOP, BOTTOM = 50, 12, 14, 44
+LEFT, RIGHT, TOP, BOTTOM = 54, 12, 14, 44
+_TURN = WIDTH - 90  # names of points beyond stand to their left
 _DODGE = 1.6  # pixels between the error bars of two curves, which would hide each other
 
 
@@ -151,15 +152,14 @@ class _Labels:
         self.placed: list[tuple[str | None, float, float, float]] = []
 
     def free(self, measure: str | None, x: float, y: float, text: str) -> bool:
-        width = 6.0 * len(text) + 10
-        for other, ox, oy, ow in self.placed:
-            if (
-                (other is None or measure is None or other == measure)
-                and abs(oy - y) < 12
-                and abs(ox - x) < max(ow, width)
-            ):
+        """Whether it fits, to the right of x or, near the border, to the left; if so it is placed."""
+        width = 6.0 * len(text) + 7
+        start = x - width if x > _TURN else x
+        for other, begin, end, height in self.placed:
+            together = other is None or measure is None or other == measure
+            if together and abs(height - y) < 12 and start < end and begin < start + width:
                 return False
-        self.placed.append((measure, x, y, width))
+        self.placed.append((measure, start, start + width, y))
         return True
 
 
@@ -181,10 +181,10 @@ def _line(frame: Frame, line: Line, shift: float, shown: str | None, labels: _La
             continue
         parts.append(Markup('<use href="#m{}" x="{}" y="{}" data-tip="{}"/>').format(line.style % MARKERS, x, y, p.tip))
         if p.label and labels.free(line.measure, x, y, p.label):
-            end = x > WIDTH - 90
+            end = x > _TURN
             parts.append(
                 Markup('<text class="label" x="{}" y="{}" text-anchor="{}">{}</text>').format(
-                    x + (-7 if end else 7), y - 6, "end" if end else "start", p.label
+                    round(x + (-7 if end else 7), 1), round(y - 6, 1), "end" if end else "start", p.label
                 )
             )
     return Markup("").join(parts) + Markup("</g>")

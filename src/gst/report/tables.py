@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from gst.bench.rows import Row
 from gst.report.names import MEASURES, percent, series_name, series_order
 from gst.report.paper import Claim, claims
-from gst.report.summary import Extreme, Panel, Stat, Study, by_seed, certain, latency_shares, panel_order
+from gst.report.summary import Extreme, Panel, Stat, Study, by_seed, certain, latency_share, panel_order
 
 
 @dataclass(frozen=True)
@@ -124,16 +124,16 @@ def _extreme(found: Extreme) -> list[str]:
 
 
 def savings(rows: Iterable[Row]) -> tuple[float | None, float | None, float | None]:
-    """MACs saved in % (true count, the paper's convention) and speed-up: 1 / mean share of the full graph's time."""
+    """MACs saved in % (true count, the paper's convention) and speed-up: 1 / share of the full graph's time."""
     rows = list(rows)
     dense, sparse, counted = (
         Stat.of(by_seed(rows, column).values()) for column in ("macs_dense", "macs_sparse", "macs_paper")
     )
-    share = Stat.of(latency_shares(rows))
+    share = latency_share(rows)
     saved = [
         100 * (1 - part.mean / dense.mean) if dense and dense.mean and part else None for part in (sparse, counted)
     ]
-    return saved[0], saved[1], 1 / share.mean if share else None
+    return saved[0], saved[1], 1 / share if share else None
 
 
 def paper(study: Study) -> Table:

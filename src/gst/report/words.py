@@ -21,12 +21,10 @@ def tiles(study: Study) -> list[tuple[str, str]]:
     ]
     best = max((e for e in study.extremes if e.by_both), key=lambda e: e.by_both or 0, default=None)
     if best is not None and best.by_both:
-        found.append(
-            (
-                percent(best.by_both),
-                f"of {best.panel.dataset}’s edges gone, within {EPSILON:g} point of dense ({series_name(best.series)})",
-            )
-        )
+        seeds = {row.seed for row in study.curve(best.panel, best.series)[best.by_both]}
+        alone = ", one seed" if len(seeds) == 1 else ""
+        where = f"of {best.panel.dataset}’s edges gone, within {EPSILON:g} point of dense"
+        found.append((percent(best.by_both), f"{where} ({series_name(best.series)}{alone})"))
     return found
 
 
@@ -142,6 +140,8 @@ def caveats(study: Study) -> list[str]:
         "weights, trained on the sparse graph alone. Warm start: weights trained on the full graph, then on the sparse "
         "one. Compare methods within one of the three.",
     ]
+    if any(row.sparse_ms for row in study.done):
+        told.append("Latencies of sweeps that shared their machine with other work are noise: time them alone.")
     profiles = sorted({row.profile for row in study.done})
     if len(profiles) > 1:
         told.append(f"Profiles are never mixed: {', '.join(profiles)} differ in size and training.")
