@@ -37,20 +37,13 @@ def race(case: str, sparsity: float, layout: str, features: str, repeats: int, p
     torch.manual_seed(0)
     model = BACKBONES[backbone](data.x.shape[1], int(hidden), classes).eval()
     found = latency(model, data, sparse, layout, features, repeats)
-    print(f"{case}: {json.dumps(found)}", file=sys.stderr, flush=True)  # the peer may take long
     peer = race_peer(backbone, int(hidden), classes, data, sparse, peer_repeats) if peer_repeats else {}
-    if peer:
-        for clock in ("ms", "cpu_ms"):
-            peer[f"dense_ratio_{clock}"] = peer["dense"][clock] / found["dense"][clock]
-            peer[f"sparse_ratio_{clock}"] = peer["sparse"][clock] / found["reordered"][clock]
-    return {
-        "case": case,
-        "nodes": data.num_nodes,
-        "columns": data.num_edges,
-        "sparsity": sparsity,
-        **found,
-        "pyg": peer,
-    }
+    for clock in ("ms", "cpu_ms") if peer else ():
+        peer[f"dense_ratio_{clock}"] = peer["dense"][clock] / found["dense"][clock]
+        peer[f"sparse_ratio_{clock}"] = peer["sparse"][clock] / found["reordered"][clock]
+    row = {"case": case, "nodes": data.num_nodes, "columns": data.num_edges, "sparsity": sparsity, **found, "pyg": peer}
+    print(json.dumps(row), file=sys.stderr, flush=True)  # what is done is not lost when a later case fails
+    return row
 
 
 def race_peer(backbone: str, hidden: int, classes: int, dense: Data, sparse: Data, repeats: int) -> dict[str, Any]:

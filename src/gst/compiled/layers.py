@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from scipy.sparse import csr_matrix
 from torch import Tensor, nn
 
 from gst.compiled import kernels
@@ -19,6 +20,17 @@ class Rows:
 
     crow: Tensor  # int32 [rows + 1]
     col: Tensor  # int32 [nnz]
+
+    def select(self, order: Tensor, number: Tensor | None, columns: int) -> tuple["Rows", Tensor]:
+        """The rows in this order, columns renumbered (None: as they are) and sorted; and which entry each one was."""
+        ids = np.arange(self.col.numel(), dtype=np.int32)
+        matrix = csr_matrix((ids, self.col.numpy(), self.crow.numpy()), (self.crow.numel() - 1, columns))[order.numpy()]
+        if number is not None:
+            matrix.indices = number.int().numpy()[matrix.indices]
+            matrix.has_sorted_indices = False
+            matrix.sort_indices()
+        crow, col = (torch.from_numpy(part.astype(np.int32)) for part in (matrix.indptr, matrix.indices))
+        return Rows(crow, col), torch.from_numpy(matrix.data).long()
 
     def product(self, values: Tensor, x: Tensor, init: Tensor | None = None, relu: bool = False) -> Tensor:
         """act(init + A·X); ``init``: None, one row for all, or one each."""
@@ -49,6 +61,10 @@ class SparseRows:
     @property
     def shape(self) -> tuple[int, int]:
         return self.rows.crow.numel() - 1, self.width
+
+    def __getitem__(self, order: Tensor) -> "SparseRows":
+        rows, entries = self.rows.select(order, None, self.width)
+        return SparseRows(rows, self.values[entries], self.width)
 
 
 Operand = Tensor | SparseRows

@@ -7,9 +7,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
-from scipy.sparse import csr_matrix
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
@@ -188,23 +186,16 @@ def _backbone(model: Backbone, x: Tensor, edges: EdgeSet, precision: str) -> Bui
         values = [entry_values(layer, adjacency) for layer in model.layers]
     for i in range(1, len(values)):  # one copy where all layers have the same
         values[i] = next((other for other in values[:i] if torch.equal(other, values[i])), values[i])
-    crow, col, shape = adjacency.pattern.crow.int(), adjacency.pattern.col.int(), adjacency.pattern.shape
-    if narrow:
-        x = x.bfloat16().float()
+    crow, col = adjacency.pattern.crow.int(), adjacency.pattern.col.int()
+    features = as_operand(as_features(x.bfloat16().float() if narrow else x))
+    dense, last = isinstance(features, Tensor), len(values) - 1
 
     def build(name: str, permutation: Tensor) -> Compiled:
         rows, moved = Rows(crow, col), {id(value): value for value in values}
         if name != "natural":
-            ids = np.arange(col.numel(), dtype=np.int32)
-            matrix = csr_matrix((ids, col.numpy(), crow.numpy()), shape)[permutation.numpy()]
-            matrix.indices = inverse(permutation).int().numpy()[matrix.indices]
-            matrix.has_sorted_indices = False
-            matrix.sort_indices()
-            entries = torch.from_numpy(matrix.data).long()
-            rows = Rows(*(torch.from_numpy(part.astype(np.int32)) for part in (matrix.indptr, matrix.indices)))
+            rows, entries = rows.select(permutation, inverse(permutation), edges.num_nodes)
             moved = {key: value[entries] for key, value in moved.items()}
-        operand = as_operand(as_features(x if name == "natural" else x[permutation]))
-        dense, last, layers = isinstance(operand, Tensor), len(values) - 1, nn.ModuleList()
+        operand, layers = features if name == "natural" else features[permutation], nn.ModuleList()
         for i, (layer, value) in enumerate(zip(model.layers, values, strict=True)):
             into = (edges.num_nodes, i > 0 or dense)
             layers.append(compile_layer(layer, moved[id(value)], col.numel(), into, i == last, narrow))

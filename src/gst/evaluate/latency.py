@@ -78,12 +78,12 @@ def latency(
     taken = take_turns({**programs, "no_edges": programs["dense"].without_edges()}, repeats)
     rows: dict[str, dict[str, Any]] = {name: summary(times) for name, times in taken.items()}
     entries = [_entries(programs[name], graph) for name, graph in (("dense", dense), ("sparse", sparse))]
-    kept = entries[1] / entries[0]
+    kept, x = entries[1] / entries[0], as_features(dense.x) if isinstance(model, Backbone) else None
     for name, program in programs.items():
-        graph, nnz = (dense, entries[0]) if name == "dense" else (sparse, entries[1])
+        nnz = entries[0 if name == "dense" else 1]
         rows[name] |= {"entries": nnz, "layout": program.layout}
-        if isinstance(model, Backbone):
-            macs = count_macs(model, as_features(graph.x), nnz)
+        if isinstance(model, Backbone) and x is not None:
+            macs = count_macs(model, x, nnz)
             rows[name] |= {"macs": macs.total, "macs_dense_part": macs.dense, "macs_sparse_part": macs.sparse}
     found = {
         **rows,
