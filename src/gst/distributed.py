@@ -28,7 +28,7 @@ def joined() -> Iterator[None]:
     backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
     store, number, count = next(dist.rendezvous("env://", timeout=_PATIENCE))
     # torchrun's store outlives a restart, with the addresses of workers that are dead by then
-    attempt = dist.PrefixStore(f"attempt {os.environ.get('TORCHELASTIC_RESTART_COUNT', 0)}", store)
+    attempt = dist.PrefixStore(f"attempt {os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", store)
     dist.init_process_group(backend, store=attempt, rank=number, world_size=count, timeout=_PATIENCE)
     try:
         yield

@@ -8,7 +8,7 @@ from torch import Tensor
 from gst.errors import InputError
 from gst.graph import EdgeSet
 
-METIS_EDGES = 8_000_000  # beyond, METIS takes minutes and 250 bytes an edge
+METIS_EDGES = 2_000_000  # beyond, METIS takes a minute and more, and 250 bytes an edge
 
 
 def metis(edges: EdgeSet, parts: int, seed: int = 0) -> Tensor:
