@@ -51,4 +51,4 @@ def test_streamed_parts_are_full_and_follow_the_edges(monkeypatch):
 
 def test_streamed_of_no_edges_fills_evenly():
     edges = EdgeSet.from_edge_index(torch.empty(2, 0, dtype=torch.long), 7)
-    assert torch.bincount(streamed(edges, 3), minlength=3).tolist() == [3, 2, 2]
+    assert sorted(torch.bincount(streamed(edges, 3), minlength=3).tolist()) == [2, 2, 3]
