@@ -68,22 +68,25 @@ def measure(name: str, hidden: int) -> Iterator[dict[str, Any]]:
     with stage("epoch"):
         trainer.step(edges)
     yield report
-    with stage("anchor"):
+    with stage("mask"):
         mask = trainer.mask(edges)
         assert mask is not None
-        logits = trainer.logits(edges, mask)
         keep = top_k(mask, edges.num_edges // 2)
-    with stage("evaluate"):
-        trainer.evaluate(edges.subset(keep))
+    yield report
+    with stage("topology"):
+        topology = topology_scores(edges, mask, eigenpairs="all")
+    yield report
+    with stage("logits"):
+        logits = trainer.logits(edges, mask)
     yield report
     with stage("semantic"):
         semantic = semantic_scores(network, problem.task, logits, edges, keep, mask, layerwise=True)
     yield report
-    with stage("topology"):
-        topology = topology_scores(edges, mask, eigenpairs="all")
     with stage("update"):
         scores = combine(semantic, topology, 1.0, 1.0)
-        edges.subset(exchange(keep, scores, edges.num_edges // 10))
+        sparse = edges.subset(exchange(keep, scores, edges.num_edges // 10))
+    with stage("evaluate"):
+        trainer.evaluate(sparse)
     yield report
 
 

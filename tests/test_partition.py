@@ -1,9 +1,10 @@
 import pytest
 import torch
 
+from gst import partition
 from gst.errors import InputError
 from gst.graph import EdgeSet
-from gst.partition import metis
+from gst.partition import metis, streamed
 
 
 def ring_of_cliques(cliques: int, size: int) -> torch.Tensor:
@@ -33,3 +34,21 @@ def test_no_edges_and_one_part():
 def test_more_parts_than_nodes_is_refused():
     with pytest.raises(InputError, match="cannot have 9 parts"):
         metis(EdgeSet.from_edge_index(ring_of_cliques(2, 4), 8), 9)
+
+
+def test_streamed_parts_are_full_and_follow_the_edges(monkeypatch):
+    edges = EdgeSet.from_edge_index(ring_of_cliques(20, 10), 200)
+    part = streamed(edges, 10, seed=1)
+    sizes = torch.bincount(part, minlength=10)
+    assert int(sizes.max()) <= 22 and int(sizes.sum()) == 200
+    inside = (part[edges.pairs[0]] == part[edges.pairs[1]]).double().mean()
+    assert inside > 0.5, "at random it would be a tenth"
+    assert torch.equal(part, streamed(edges, 10, seed=1)) and not torch.equal(part, streamed(edges, 10, seed=2))
+    assert torch.equal(partition.partition(edges, 4), metis(edges, 4))
+    monkeypatch.setattr(partition, "METIS_EDGES", 10)
+    assert torch.equal(partition.partition(edges, 10, 1), part)
+
+
+def test_streamed_of_no_edges_fills_evenly():
+    edges = EdgeSet.from_edge_index(torch.empty(2, 0, dtype=torch.long), 7)
+    assert sorted(torch.bincount(streamed(edges, 3), minlength=3).tolist()) == [2, 2, 3]

@@ -28,8 +28,9 @@ def training_memory(nodes: int, arcs: int, features: int, classes: int, backbone
     """
     width, deeper = settings.hidden, max(0, settings.layers - 2)
     weights = features * width + deeper * width**2 + width * classes + features * settings.masker_hidden
-    if settings.batch != "full":  # lists of arcs alone; of activations whole layers, and the runs of a solver
-        return 110 * arcs + 4 * (2 * features + 4 * width + 3 * classes + 250) * nodes + 5 * 4 * weights
+    if settings.batch != "full":  # the list of arcs, and the larger of two passes: the solver's and that of a layer
+        topology, semantic = 40 * arcs + 1200 * nodes, 24 * arcs + 16 * width * nodes
+        return 44 * arcs + 4 * features * nodes + max(topology, semantic) + 5 * 4 * weights
     per_arc = 800 if backbone == "gat" else 600
     per_node = 4 * (3 * features + 3 * width * (1 + deeper) + settings.masker_hidden)
     return per_arc * arcs + per_node * nodes + 5 * 4 * weights

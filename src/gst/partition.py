@@ -8,7 +8,7 @@ from torch import Tensor
 from gst.errors import InputError
 from gst.graph import EdgeSet
 
-METIS_EDGES = 8_000_000  # beyond, METIS takes minutes and 250 bytes an edge
+METIS_EDGES = 2_000_000  # beyond, METIS takes a minute and more, and 250 bytes an edge
 
 
 def metis(edges: EdgeSet, parts: int, seed: int = 0) -> Tensor:
@@ -65,7 +65,7 @@ def _stream(
 ) -> None:
     """One pass; ``size`` counts only those that this pass has placed."""
     weight = np.zeros(size.size)
-    emptiest = 0
+    turn = 0
     for i in order:
         best, most = -1, 0.0
         for k in range(start[i], start[i + 1]):
@@ -78,9 +78,10 @@ def _stream(
                 weight[p] = 0
                 if value > most:
                     best, most = p, value
-        if best < 0:  # all its neighbours are new or in full parts
-            while size[emptiest] >= room or (size[emptiest] > 0 and size[emptiest] > size.min()):
-                emptiest = (emptiest + 1) % size.size
-            best = emptiest
+        if best < 0:  # all its neighbours are new or in full parts: the next part in turn
+            while size[turn] >= room:
+                turn = (turn + 1) % size.size
+            best = turn
+            turn = (turn + 1) % size.size
         part[i] = best
         size[best] += 1

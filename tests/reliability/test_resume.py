@@ -75,6 +75,16 @@ def test_resumed_at_every_boundary(method, tmp_path):
         assert cut not in [(progress.phase, progress.epoch) for progress in seen], "an epoch was trained twice"
 
 
+@pytest.mark.parametrize("batch", ["clusters", "neighbors"])
+def test_mini_batches_are_resumed_with_the_same_draws(batch, tmp_path):
+    given = {"batch": batch, "clusters": 5, "clusters_per_batch": 2, "batch_nodes": 4, "fanout": 3, "backbone": "sage"}
+    wanted = run(**given, setting="inductive", dense=False)
+    for number, cut in enumerate([("anchor", 2), ("sparse", 4), ("retrain", 7)]):
+        with pytest.raises(CutError), Checkpoint(tmp_path / str(number), every=0) as checkpoint:
+            run(**given, setting="inductive", dense=False, watch=cut_after(*cut), checkpoint=checkpoint)
+        assert_same(run(**given, setting="inductive", dense=False, checkpoint=tmp_path / str(number)), wanted)
+
+
 @pytest.mark.parametrize("method", FITS)
 def test_methods_of_many_rounds(method, tmp_path):
     make, cuts = FITS[method]

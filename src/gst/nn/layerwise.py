@@ -16,7 +16,7 @@ from gst.nn.backbones import Backbone
 from gst.nn.features import Features, rows
 from gst.nn.neighbours import LocalBlock
 
-RUN = 1 << 19  # arcs read at once
+RUN = 1 << 21  # arcs read at once
 
 
 def layerwise_logits(
