@@ -60,6 +60,12 @@ def _strip(val: Difference, tolerance: float, low: float, high: float) -> str:
     return "".join(cells)
 
 
+def name(metrics: dict[str, Any]) -> str:
+    """Method, its recipe if it has several, backbone and data."""
+    words = [metrics.get(part) for part in ("method", "recipe", "backbone", "dataset")]
+    return " · ".join(word for word in words if word)
+
+
 def share(sparsity: float) -> str:
     """11.25 %."""
     return f"{round(100 * sparsity, 4):g} %"
@@ -109,7 +115,7 @@ def picture(found: Extreme) -> bytes:
     axes.axvline(100 * found.sparsity, color="tab:green", linewidth=1)
     m = found.result.metrics
     axes.set_title(
-        f"{m['method']} · {m['backbone']} · {m['dataset']}: {share(found.sparsity)} removed ({found.verdict} on test)",
+        f"{name(m)}: {share(found.sparsity)} removed ({found.verdict} on test)",
         fontsize=10,
     )
     unit = "ROC-AUC" if m["metric"] == "rocauc" else "accuracy"

@@ -28,6 +28,7 @@ class Profile:
     settings: dict[str, Any] = field(default_factory=dict)
     widths: dict[str, int] = field(default_factory=dict)  # hidden, where a data set has its own
     options: dict[str, dict[str, Any]] = field(default_factory=dict)  # by method, or by "method data set"
+    large_settings: dict[str, Any] = field(default_factory=dict)  # where they differ on large graphs
     thin: bool = False  # only the first and the last of everything that is a scale
 
 
@@ -50,8 +51,13 @@ PROFILES = {
         large=("Computers", "Physics"),
         settings={"hidden": 64, "lr": 0.01, "anchor_epochs": 100, "sparse_epochs": 100},
         widths={"PubMed": 32, "Computers": 32, "Physics": 32},
-        # half as many rounds: every epoch of WD-GLT passes over all nodes twice
-        options={"wd-glt PubMed": {"prune_ratio": 0.1}},
+        large_settings={"anchor_epochs": 50, "sparse_epochs": 50, "interval": 10},
+        # half as many rounds: every epoch of WD-GLT passes over all nodes twice, and those of large graphs take long
+        options={
+            "wd-glt PubMed": {"prune_ratio": 0.1},
+            "ugs Computers": {"prune_ratio": 0.1, "round_epochs": 50},
+            "ugs Physics": {"prune_ratio": 0.1, "round_epochs": 50},
+        },
     ),
     "paper": Profile(
         seeds=5,
@@ -187,7 +193,7 @@ def _cells(experiment: str, size: str, grid: Grid, seeds: int | None) -> Iterato
     for dataset, backbone, seed, method in product(
         datasets, grid.backbones, range(seeds or profile.seeds), grid.methods
     ):
-        settings = dict(profile.settings)
+        settings = {**profile.settings, **(profile.large_settings if grid.size == "large" else {})}
         if dataset in profile.widths:
             settings["hidden"] = profile.widths[dataset]
         ticket = method.split("+")[0]

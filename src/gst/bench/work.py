@@ -28,10 +28,13 @@ from gst.nn.features import as_features
 from gst.problem import Problem
 from gst.protocol import sparsify
 from gst.select import top_k
-from gst.sparsifiers import GST, UGS
+from gst.sparsifiers import GST, METHODS, UGS
+from gst.sparsifiers.dst import MEST, SET, SNFS, SNIP, RigL
 from gst.sparsifiers.iterative import prune_count
 from gst.sparsifiers.ugs import train_ticket
 from gst.training import seeded, train
+
+ALONG = (GST, SNIP, SET, SNFS, RigL, MEST)
 
 
 @lru_cache(maxsize=2)
@@ -67,7 +70,8 @@ def _measure(cell: Cell, root: Path | None) -> dict[str, Any]:
     problem = Problem(data, backbone=cell.backbone, cache=cache, **settings)
     if "rounds" in cell.variation:
         return {**_ticket(cell, problem), **problem.dense_scores()}
-    own_model = cell.method == "gst"  # the others return the very model that a fresh training gives
+    # what trains along with its graph returns that model; the others return the very one that a fresh training gives
+    own_model = METHODS[cell.method].make in ALONG
     result = sparsify(
         data,
         cell.method,

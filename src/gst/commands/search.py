@@ -89,7 +89,7 @@ def show(found: Extreme, out: Path | None, as_json: bool) -> None:
         print_json({**m, **curve.words(found), "sparsity": found.sparsity, "sparsity_achieved": m["sparsity"]})
         return
     unit = "ROC-AUC" if m["metric"] == "rocauc" else "accuracy"
-    title = f"{m['method']} · {m['backbone']} · {m['dataset']} · {unit} of the {found.accuracy} model, sparse − dense"
+    title = f"{curve.name(m)} · {unit} of the {found.accuracy} model, sparse − dense"
     level = f"{found.confidence:.0%}"
     columns = ["removed", "edges", f"val, {level} interval", "", f"test, {level} interval", ""]
     console.table(title, columns, curve.lines(found))
