@@ -12,6 +12,7 @@ import gst
 from graphs import random_graph
 from gst import EdgeSet, InputError
 from gst.extend import greedy_scores, old_decisions
+from gst.greedy.target import Target
 from gst.models import build_network
 from gst.select import budget
 
@@ -110,7 +111,7 @@ def test_greedy_takes_the_edge_that_brings_answers_closest(backbone, monkeypatch
         logits = network.logits(edges)
     scores = greedy_scores(network, edges, logits, kept, new, 6)
     found = sorted(range(edges.num_edges), key=lambda e: -float(scores[e]))[:6]
-    wanted, _ = brute(network, edges, logits, kept, new, 6, gst.greedy.engine.find_temperature(logits))
+    wanted, _ = brute(network, edges, logits, kept, new, 6, Target.of(logits).temperature)
     assert found == wanted
 
 

@@ -125,23 +125,30 @@ def _scores(
         return method.make(**given).edge_scores(edges).double()
     if network is None:
         raise InputError(f"rule {rule!r} asks the model: give it to Result.load(folder, model=…)")
-    if data.get("y") is not None and data.y.dim() == 2 and data.y.shape[1] > 1:
-        raise InputError(f"rule {rule!r} is for one class a node; method and random take several labels too")
     with torch.no_grad():
         logits = network.logits(edges)
+    task = _task(data, logits.shape[1])
     if rule == "greedy":
-        return greedy_scores(network, edges, logits, kept, new, count)
-    labelled = data.train_mask.nonzero().flatten() if data.get("train_mask") is not None else torch.zeros(0).long()
-    y = data.y.view(-1) if data.get("y") is not None else torch.zeros(int(data.num_nodes)).long()
-    told = Task(y, labelled, labelled[:0], labelled[:0], logits.shape[1], "accuracy")  # a grown graph may have no split
-    return local_rank(edges, edge_agreement(edges, logits, told)).double()
+        return greedy_scores(network, edges, logits, kept, new, count, task.multilabel)
+    return local_rank(edges, edge_agreement(edges, logits, task)).double()
 
 
-def greedy_scores(network: Network, edges: EdgeSet, logits: Tensor, kept: Tensor, new: Tensor, count: int) -> Tensor:
+def _task(data: Data, classes: int) -> Task:
+    """What is known of labels: those of training nodes, if any."""
+    none, y = torch.zeros(0, dtype=torch.long), data.get("y")
+    if y is None or data.get("train_mask") is None:
+        return Task(torch.full((int(data.num_nodes),), -1), none, none, none, classes, "accuracy")
+    y = y.view(-1) if y.dim() == 2 and y.shape[1] == 1 else y
+    return Task(y.nan_to_num(nan=-1).long(), data.train_mask.nonzero().flatten(), none, none, classes, "accuracy")
+
+
+def greedy_scores(
+    network: Network, edges: EdgeSet, logits: Tensor, kept: Tensor, new: Tensor, count: int, labels: bool = False
+) -> Tensor:
     """The order in which a trained network wants the new edges, those of the run being there."""
     among = kept | new
     part, ids = edges.subset(among), among.nonzero().flatten()
-    order, _ = make_search([network], part, [logits], Target.of(logits), keep=kept[ids]).add(count)
+    order, _ = make_search([network], part, [logits], Target.of(logits, labels), keep=kept[ids]).add(count)
     scores = torch.zeros(edges.num_edges, dtype=torch.float64)
     scores[ids[order]] = torch.arange(order.numel(), 0, -1, dtype=torch.float64)
     return scores
