@@ -115,7 +115,8 @@ def _lanczos(block: sparse.csr_matrix, count: int, top: bool) -> np.ndarray:
     space = min(block.shape[0], max(2 * count + 1, 20))
     if top:
         return eigsh(block, count, which="LA", v0=start, ncv=space, return_eigenvectors=False)
-    solver = splu((block + _SHIFT * sparse.identity(block.shape[0])).tocsc(), permc_spec="MMD_AT_PLUS_A")
+    shifted = (block + _SHIFT * sparse.identity(block.shape[0])).tocsc()  # positive definite: no pivots, less fill
+    solver = splu(shifted, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
     inverse = LinearOperator(block.shape, solver.solve, dtype=np.float64)
     values = eigsh(
         block, count, sigma=-_SHIFT, which="LM", OPinv=inverse, v0=start, ncv=space, return_eigenvectors=False
