@@ -112,6 +112,17 @@ def test_other_backbones(backbone, tmp_path):
     assert_same(run(backbone=backbone, checkpoint=tmp_path), run(backbone=backbone))
 
 
+@pytest.mark.parametrize(
+    ("recipe", "cut"),
+    [("deploy", (phase, epoch)) for phase, epoch in (("dense", 14), ("greedy", 1), ("greedy", 9), ("retrain", 2))]
+    + [("retrain", cut) for cut in (("anchor", 5), ("turn", 3), ("sparse", 2))],
+)
+def test_recipes(recipe, cut, tmp_path):
+    with pytest.raises(CutError), Checkpoint(tmp_path, every=0) as checkpoint:
+        run(watch=cut_after(*cut), recipe=recipe, checkpoint=checkpoint)
+    assert_same(run(recipe=recipe, checkpoint=tmp_path), run(recipe=recipe))
+
+
 def test_tickets_and_own_models(tmp_path):
     def fit(seed=0, **kwargs):
         data = random_graph(nodes=40, edges=90)

@@ -62,6 +62,9 @@ LEARNED: dict[str, Callable[..., LearnedSparsifier]] = {
     **{f"{name}-{backbone}": _learned(name, backbone=backbone) for name, backbone in BACKBONE_OF.items()},
     "gst-gin": _learned("gst", backbone="gin", matrix="adjacency", eigenpairs=3),
     "gst-gat": _learned("gst", backbone="gat", matrix="normalised", eigenpairs=3),
+    "gst-deploy": _learned("gst", recipe="deploy"),
+    "gst-deploy-gat": _learned("gst", recipe="deploy", backbone="gat"),
+    "gst-retrain-sage": _learned("gst", recipe="retrain", backbone="sage"),
     "ugs-tickets": _learned("ugs", backbone="gat", weight_prune_ratio=0.2),
 }
 METHODS: dict[str, Callable[..., Any]] = {**TOPOLOGY, **LEARNED}

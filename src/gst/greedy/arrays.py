@@ -19,7 +19,7 @@ def _options() -> dict[str, Any]:
     """
     options: dict[str, Any] = {"cache": True, "error_model": "numpy"}
     try:
-        njit(_nrt=False)(lambda: 0)()
+        njit(**{"_nrt": False})(lambda: 0)()  # type: ignore[call-overload]
     except Exception:
         return options
     return {**options, "_nrt": False}

@@ -14,7 +14,7 @@ from gst.greedy.target import Target
 from gst.greedy.trials import Trials
 from gst.nn.network import NativeNetwork, Network
 
-ROWS = 300.0  # that a step may recompute on average
+ROWS = 1000.0  # that an early step may recompute on average
 TOLERANCE = 0.003  # how far answers may move before the edges around are looked at again
 
 
@@ -111,8 +111,9 @@ class Search:
         self.keep = np.zeros(edges.num_edges, bool)
         self._sign = 0.0
         self._memory = Memory(
-            np.full(edges.num_edges, np.nan), np.zeros(edges.num_nodes), np.array([0.0, 0.0, 0.0, 1.0])
+            np.full(edges.num_edges, np.nan), np.zeros(edges.num_nodes), np.array([0.0, 0.0, 0.0, 1.0, 0.0])
         )
+        self.scale = self.divergence() / edges.num_edges  # what an edge may hope to do
         if keep is not None:
             self._fill(keep.nonzero().flatten())
 
@@ -153,6 +154,8 @@ class Search:
             self._sign = sign
         candidates = ~self.keep if sign > 0 else self.keep.copy()
         around = (self.lists, self.incidence, self.model, self._memory)
-        order, paid = walk(max(count, 0), sign, candidates, self.prior, tolerance, ROWS, *around)
+        order, paid = walk(
+            max(count, 0), sign, candidates, self.prior, tolerance, tolerance * self.scale, ROWS, *around
+        )
         self.keep[order] = sign > 0
         return torch.from_numpy(order), torch.from_numpy(paid)

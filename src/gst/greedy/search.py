@@ -11,7 +11,8 @@ from gst.greedy.kernels import apply, change
 from gst.greedy.refresh import refresh
 
 FEW = 32
-SPAN, SHORTEST = 0.02, 50  # a refresh after so many steps, as a share of the kept edges, but not fewer than this
+EARLY = 20  # a step has half its rows when a twentieth of the edges is kept
+SPAN, SHORTEST = 0.05, 50  # a refresh after so many steps, as a share of the kept edges, but not fewer than this
 
 Model = tuple[Layers, State, Trial]
 
@@ -28,7 +29,7 @@ class Memory(NamedTuple):
 
     value: np.ndarray  # [E] δ of every open edge when last computed; NaN: not yet
     drift: np.ndarray  # [N] how far the answer of a node moved since the edges at it were looked at
-    pace: np.ndarray  # [4] steps since the last refresh; whether a node waits for one; rows to spare; slack
+    pace: np.ndarray  # [5] steps since the last refresh; whether a node waits for one; rows to spare; slack; edges kept
 
 
 @njit(cache=True)
@@ -48,7 +49,8 @@ def _commit(edge: int, sign: float, lists: Lists, model: Model, memory: Memory) 
         if arc >= 0 and lists.kept[lists.source[arc]] > layers.cap:
             memory.pace[1] = 1
     memory.pace[0] += 1
-    if memory.pace[1] == 0 or memory.pace[0] < max(SHORTEST, SPAN * lists.kept.sum()):
+    memory.pace[4] += sign
+    if memory.pace[1] == 0 or memory.pace[0] < max(SHORTEST, SPAN * memory.pace[4]):
         return False
     refresh(lists, layers, state, trial, memory.drift)
     memory.pace[0] = 0
@@ -71,6 +73,7 @@ def walk(
     open_: np.ndarray,
     prior: np.ndarray,
     tolerance: float,
+    trifle: float,
     rows: float,
     lists: Lists,
     incidence: Incidence,
@@ -79,13 +82,15 @@ def walk(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Adds (sign 1) or removes (−1) ``count`` of the open edges, always the one of least δ; which, and their δ.
 
-    An edge is taken only if its δ, computed at that moment, is not above what the others were last worth. Those are
+    An edge is taken only if its δ, computed at that moment, is not above what the others were last worth, or by a
+    trifle. Those are
     computed again when the answer of one of their ends moved by ``tolerance`` since; of an end with many edges, by as
     many times more as it has more than ``FEW``, so that the work a step makes does not grow with the degree. At
     tolerance 0 all are computed again after every step.
 
-    A step may recompute ``rows`` rows, on average: where more is asked for, the tolerance slackens, and tightens again
-    where less is. So the whole walk is linear in the number of its steps.
+    A step may recompute ``rows`` rows, on average, fewer the more edges are kept, since the first ones matter most:
+    where more is asked for, the tolerance slackens, and tightens again where less is. So the whole walk is linear in
+    the number of its steps.
     """
     value, drift = memory.value, memory.drift
     heap = [(np.inf, -1)]  # types the list; nothing is ever worse
@@ -105,7 +110,7 @@ def walk(
         if not open_[edge] or old != value[edge]:
             continue  # a newer entry stands for it
         value[edge] = _value(edge, sign, prior, lists, model)
-        if value[edge] > heap[0][0]:
+        if value[edge] > heap[0][0] + trifle:
             heapq.heappush(heap, (value[edge], edge))
             continue
         open_[edge] = False
@@ -123,7 +128,7 @@ def walk(
                     if new != value[other]:
                         value[other] = new
                         heapq.heappush(heap, (new, other))
-        _budget(rows - spent, memory)
+        _budget(rows / (1 + EARLY * memory.pace[4] / open_.size) - spent, memory)
         step += 1
     return order, paid
 

@@ -11,15 +11,20 @@ from gst.cache import Content
 from gst.greedy.engine import Path, follow, make_search
 from gst.greedy.target import Target
 from gst.nn.network import Network
-from gst.problem import Problem
+from gst.problem import Dense, Problem
 from gst.sparsifiers.base import Found
 from gst.training import Progress
 
-STAGES = 25  # in which a path is found; after each, the state is saved and validation looked at
+MARKS = 50  # shares of all edges at which validation looks at a path, and its state can be saved
 
 
-def deploy(problem: Problem, kept: int) -> Found:
-    """The first ``kept`` edges of the path of the model trained on all edges, with that model as it is."""
+def deploy(problem: Problem, kept: int, trained: bool = False) -> Found:
+    """The first ``kept`` edges of the path of the model trained on all edges, with that model as it is.
+
+    ``trained``: the user's model is that model; else it is trained first, plainly, for E + D epochs.
+    """
+    if trained:
+        problem.dense = _as_it_is(problem)
     network, edges = problem.network(), problem.edges
     network.module.load_state_dict(problem.dense.model)
     network.module.eval()
@@ -36,6 +41,15 @@ def deploy(problem: Problem, kept: int) -> Found:
     seconds = {"anchor": problem.dense.meta["seconds"], "topology": 0.0, "sparse": way.seconds}
     history = [step for step in way.history if step["kept"] <= kept]
     return Found(keep, scores, network.module, logits, val, seconds, history)
+
+
+@torch.no_grad()
+def _as_it_is(problem: Problem) -> Dense:
+    network, task = problem.network(), problem.task
+    network.module.eval()
+    logits = network.logits(problem.edges)
+    scores = {f"dense_{split}": task.score(logits[getattr(task, split)], split) for split in ("val", "test")}
+    return Dense(network.module.state_dict(), logits, {**scores, "seconds": 0.0})
 
 
 @dataclass
@@ -71,18 +85,20 @@ def _unpack(content: Content) -> Way:
 def _extend(problem: Problem, network: Network, way: Way, kept: int) -> None:
     edges, task, clock = problem.edges, problem.task, problem.checkpoint.clock
     start, before, done = clock(), way.seconds, way.path.order.numel()
-    ends = torch.linspace(done, kept, STAGES + 1).round().long().tolist()[1:]
-    stages = problem.checkpoint.loop("greedy", STAGES, way, edges)
+    marks = [round(edges.num_edges * mark / MARKS) for mark in range(1, MARKS + 1)]
+    ends = [end for end in marks if done < end < kept] + [kept]
+    stages = problem.checkpoint.loop("greedy", len(ends), way, edges)
     wanted = problem.dense.logits
     search = make_search([network], edges, [wanted], Target.of(wanted, task.multilabel), path=way.path)
     best = max((step["val"] for step in way.history), default=0.0)
     for stage in stages:
         follow(search, way.path, ends[stage - 1])
-        val = _validate(problem, network, torch.from_numpy(search.keep))
+        val, length = _validate(problem, network, torch.from_numpy(search.keep)), way.path.order.numel()
         best = max(best, val)
-        way.history.append({"epoch": len(way.history) + 1, "val": val, "kept": way.path.order.numel()})
+        if ends[stage - 1] in marks:  # where a path ends shall leave no trace in one that goes on
+            way.history.append({"epoch": len(way.history) + 1, "val": val, "kept": length})
         way.seconds = before + clock() - start
-        problem.watch(Progress("greedy", stage, STAGES, val, best, 1 - way.path.order.numel() / edges.num_edges))
+        problem.watch(Progress("greedy", stage, len(ends), val, best, 1 - length / edges.num_edges))
 
 
 @torch.no_grad()

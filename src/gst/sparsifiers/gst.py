@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from gst import distributed
 from gst.anchor import Anchor, find_anchor
@@ -14,6 +14,7 @@ from gst.cache import Content
 from gst.criteria.equilibria import combine
 from gst.criteria.semantic import semantic_scores
 from gst.criteria.topology import topology_scores
+from gst.errors import InputError
 from gst.graph import EdgeSet
 from gst.nn.masker import Masker
 from gst.problem import Problem
@@ -38,6 +39,8 @@ class GST(LearnedSparsifier):
     ``"deploy"`` (:func:`~gst.sparsifiers.deploy.deploy`), the edges that a trained model needs to keep its answers, and
     ``"retrain"`` (:func:`~gst.sparsifiers.retrain.retrain`), a graph on which a fresh model trains as well.
 
+    With ``trained=True``, ``"deploy"`` takes ``model`` as it is and trains nothing.
+
     Arguments and learned values are those of :class:`~gst.sparsifiers.base.LearnedSparsifier`, and ``anchor_``, which
     ``fit(data, anchor=…)`` of another GST on the same data can reuse.
 
@@ -48,10 +51,19 @@ class GST(LearnedSparsifier):
     True
     """
 
+    def __init__(self, model: nn.Module | None = None, *, trained: bool = False, **given: Any) -> None:
+        super().__init__(model, **given)
+        self.trained = trained
+
+    def options(self) -> dict[str, Any]:
+        return {"trained": self.trained}
+
     def search(self, problem: Problem, kept: int, *, anchor: Anchor | None = None, **given: Any) -> Found:
         settings, edges = problem.settings, problem.view
+        if self.trained and (problem.model is None or settings.recipe != "deploy"):
+            raise InputError('trained is for recipe="deploy" and a model of your own that is trained already')
         if settings.recipe == "deploy":
-            return deploy(problem, kept)
+            return deploy(problem, kept, self.trained)
         network = problem.network()
         with seeded(settings.seed + 1):  # each phase has its own numbers: a cached anchor changes nothing after it
             masker = Masker(problem.x.shape[1], settings.masker_hidden, settings.mask_deviation).to(problem.device)

@@ -1,0 +1,66 @@
+"""What the search of recipe "deploy" costs: against training, and as graphs grow. JSON on stdout.
+
+    python benchmarks/greedy.py [--datasets cora citeseer pubmed] [--scales 1 2 4 8]
+
+Processor seconds of one thread, after compilation. ``ratio``: the search against the training of the model it is for
+(E + D = 200 epochs, hidden 64, PubMed 32). ``growth``: the slope of log seconds over log edges on block models of 2,000
+nodes and more, 10 edges a node, 40 % kept.
+"""
+
+import argparse
+import json
+import time
+from typing import Any
+
+import numpy as np
+import torch
+
+import gst
+from gst.greedy.engine import deploy
+from gst.problem import Problem
+
+TRAINING: dict[str, Any] = {"lr": 0.01, "anchor_epochs": 100, "sparse_epochs": 100, "cache": False}
+
+
+def cost(problem: Problem, sparsities: list[float]) -> dict[str, Any]:
+    """Seconds of training and of each search."""
+    start = time.process_time()
+    network, _ = problem.train_fresh(None, "dense")
+    training, edges = time.process_time() - start, problem.edges
+    network.module.eval()
+    with torch.no_grad():
+        logits = network.logits(edges)
+    deploy(network, edges, logits, 1)  # compiles
+    found: dict[str, Any] = {"edges": edges.num_edges, "training": round(training, 2)}
+    for sparsity in sparsities:
+        start = time.process_time()
+        deploy(network, edges, logits, edges.num_edges - round(sparsity * edges.num_edges))
+        seconds = time.process_time() - start
+        found[str(sparsity)] = {"seconds": round(seconds, 2), "ratio": round(seconds / training, 2)}
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--datasets", nargs="*", default=["cora", "citeseer", "pubmed"])
+    parser.add_argument("--scales", nargs="*", type=int, default=[1, 2, 4, 8])
+    args = parser.parse_args()
+    torch.set_num_threads(1)
+    found: dict[str, Any] = {}
+    for name in args.datasets:
+        width = 32 if name == "pubmed" else 64
+        found[name] = cost(Problem(gst.load(name), hidden=width, **TRAINING), [0.4, 0.6, 0.8])
+    sizes, seconds = [], []
+    for scale in args.scales:
+        data = gst.load(f"synthetic:nodes={2000 * scale},degree=20")
+        row = cost(Problem(data, hidden=32, **{**TRAINING, "anchor_epochs": 15, "sparse_epochs": 15}), [0.6])
+        found[f"synthetic ×{scale}"] = row
+        sizes.append(row["edges"])
+        seconds.append(row["0.6"]["seconds"])
+    if len(sizes) > 1:
+        found["growth"] = round(float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0]), 3)
+    print(json.dumps(found, indent=1, ensure_ascii=False))
+
+
+if __name__ == "__main__":
+    main()
