@@ -3,7 +3,6 @@
 import sys
 import traceback
 from functools import lru_cache
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from gst.cache import Cache, Content
 from gst.data import load
 from gst.data.roots import data_root
 from gst.errors import GSTError
+from gst.evaluate.cost import count_macs, paper_macs
 from gst.evaluate.latency import inference_times
 from gst.evaluate.pruned import facts_of
 from gst.evaluate.robustness import relocate
@@ -104,10 +104,6 @@ def _measure(cell: Cell, root: Path | None) -> dict[str, Any]:
 
 def counted(model: Backbone, data: Data, edges: EdgeSet, keep: Tensor) -> dict[str, float]:
     """Multiply–accumulates of a forward pass: on the full graph, on the sparse one, and as the paper counts them."""
-    if find_spec("gst.evaluate.cost") is None:
-        return {}
-    from gst.evaluate.cost import count_macs, paper_macs  # noqa: PLC0415
-
     x, graphs = as_features(data.x), (edges, edges.subset(keep))
     full, thin = (count_macs(model, x, graph.arcs.shape[1] + graph.num_nodes).total for graph in graphs)
     share = 1 - int(keep.sum()) / edges.num_edges
