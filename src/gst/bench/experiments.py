@@ -51,12 +51,12 @@ PROFILES = {
         large=("Computers", "Physics"),
         settings={"hidden": 64, "lr": 0.01, "anchor_epochs": 100, "sparse_epochs": 100},
         widths={"PubMed": 32, "Computers": 32, "Physics": 32},
-        large_settings={"anchor_epochs": 50, "sparse_epochs": 50, "interval": 10},
+        large_settings={"anchor_epochs": 30, "sparse_epochs": 30, "interval": 5},
         # half as many rounds: every epoch of WD-GLT passes over all nodes twice, and those of large graphs take long
         options={
             "wd-glt PubMed": {"prune_ratio": 0.1},
-            "ugs Computers": {"prune_ratio": 0.1, "round_epochs": 50},
-            "ugs Physics": {"prune_ratio": 0.1, "round_epochs": 50},
+            "ugs Computers": {"prune_ratio": 0.1, "round_epochs": 30},
+            "ugs Physics": {"prune_ratio": 0.1, "round_epochs": 30},
         },
     ),
     "paper": Profile(
