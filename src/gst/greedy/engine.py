@@ -9,12 +9,12 @@ from torch import Tensor
 
 from gst.graph import EdgeSet
 from gst.greedy.native import CAP, all_linear, as_lists, as_model
-from gst.greedy.search import Memory, fill, walk
+from gst.greedy.search import Memory, walk
 from gst.greedy.target import Target
 from gst.greedy.trials import Trials
 from gst.nn.network import NativeNetwork, Network
 
-ROWS = 1000.0  # that an early step may recompute on average
+ROWS = 1000.0  # that an early step may recompute on average, for each network
 TOLERANCE = 0.003  # how far answers may move before the edges around are looked at again
 
 
@@ -145,17 +145,19 @@ class Search:
             getattr(self._memory, name)[:] = tensor.cpu().numpy()
 
     def _fill(self, order: Tensor) -> None:
-        fill(order.cpu().numpy(), self.lists, self.model, self._memory)
+        self._run(order.cpu().numpy(), 0, 1.0, 0.0)
         self.keep[order.cpu().numpy()] = True
 
     def _walk(self, count: int, sign: float, tolerance: float) -> tuple[Tensor, Tensor]:
         if sign != self._sign:  # values of the other direction say nothing
             self._memory.value[:] = np.nan
             self._sign = sign
-        candidates = ~self.keep if sign > 0 else self.keep.copy()
-        around = (self.lists, self.incidence, self.model, self._memory)
-        order, paid = walk(
-            max(count, 0), sign, candidates, self.prior, tolerance, tolerance * self.scale, ROWS, *around
-        )
+        order, paid = self._run(np.zeros(0, np.int64), max(count, 0), sign, tolerance)
         self.keep[order] = sign > 0
         return torch.from_numpy(order), torch.from_numpy(paid)
+
+    def _run(self, given: np.ndarray, count: int, sign: float, tolerance: float) -> tuple[np.ndarray, np.ndarray]:
+        candidates = ~self.keep if sign > 0 else self.keep.copy()
+        patience = (tolerance, tolerance * self.scale, ROWS * self.model[0].wanted.shape[0])
+        around = (self.lists, self.incidence, self.model, self._memory)
+        return walk(given, count, sign, candidates, self.prior, *patience, *around)

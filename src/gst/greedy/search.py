@@ -14,6 +14,8 @@ FEW = 32
 EARLY = 20  # a step has half its rows when a twentieth of the edges is kept
 SPAN, SHORTEST = 0.05, 50  # a refresh after so many steps, as a share of the kept edges, but not fewer than this
 
+macro = njit(inline="always")  # numba optimises whatever is called once more in each caller: the fewer, the sooner
+
 Model = tuple[Layers, State, Trial]
 
 
@@ -32,14 +34,14 @@ class Memory(NamedTuple):
     pace: np.ndarray  # [5] steps since the last refresh; whether a node waits for one; rows to spare; slack; edges kept
 
 
-@njit(cache=True)
+@macro
 def _value(edge: int, sign: float, prior: np.ndarray, lists: Lists, model: Model) -> float:
     """δ_e: mean change of KL over the networks, better by what the prior thinks of the edge."""
     layers, state, trial = model
     return change(edge, sign, lists, layers, state, trial) / layers.wanted.shape[0] - sign * prior[edge]
 
 
-@njit(cache=True)
+@macro
 def _commit(edge: int, sign: float, lists: Lists, model: Model, memory: Memory) -> bool:
     """Makes the step that was tried last; whether it was time for a refresh."""
     layers, state, trial = model
@@ -58,16 +60,8 @@ def _commit(edge: int, sign: float, lists: Lists, model: Model, memory: Memory) 
 
 
 @njit(cache=True)
-def fill(edges: np.ndarray, lists: Lists, model: Model, memory: Memory) -> None:
-    """Adds edges without a question, as a walk that found them did."""
-    layers, state, trial = model
-    for edge in edges:
-        change(edge, 1.0, lists, layers, state, trial)
-        _commit(edge, 1.0, lists, model, memory)
-
-
-@njit(cache=True)
 def walk(
+    given: np.ndarray,
     count: int,
     sign: float,
     open_: np.ndarray,
@@ -82,6 +76,8 @@ def walk(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Adds (sign 1) or removes (−1) ``count`` of the open edges, always the one of least δ; which, and their δ.
 
+    Before that, it adds those that are given, without a question, as the walk that found them did.
+
     An edge is taken only if its δ, computed at that moment, is not above what the others were last worth, or by a
     trifle. Those are
     computed again when the answer of one of their ends moved by ``tolerance`` since; of an end with many edges, by as
@@ -93,6 +89,12 @@ def walk(
     the number of its steps.
     """
     value, drift = memory.value, memory.drift
+    order, paid = np.empty(count, np.int64), np.empty(count)
+    for edge in given:
+        change(edge, 1.0, lists, model[0], model[1], model[2])
+        _commit(edge, 1.0, lists, model, memory)
+    if count == 0:
+        return order, paid
     heap = [(np.inf, -1)]  # types the list; nothing is ever worse
     for edge in range(open_.size):
         if open_[edge]:
@@ -102,7 +104,6 @@ def walk(
     heapq.heapify(heap)
 
     limit = tolerance * np.maximum(1.0, np.diff(incidence.start) / FEW)
-    order, paid = np.empty(count, np.int64), np.empty(count)
     seen = np.full(open_.size, -1)
     step = 0
     while step < count:
@@ -133,7 +134,7 @@ def walk(
     return order, paid
 
 
-@njit(cache=True)
+@macro
 def _budget(spare: float, memory: Memory) -> None:
     """Keeps the account of rows; slack grows in debt and shrinks in credit, of which little can be saved up."""
     pace = memory.pace
@@ -141,7 +142,7 @@ def _budget(spare: float, memory: Memory) -> None:
     pace[3] = max(1.0, pace[3] * (1.02 if pace[2] < 0 else 0.98))
 
 
-@njit(cache=True)
+@macro
 def _moved(everywhere: bool, limit: np.ndarray, slack: float, drift: np.ndarray, model: Model) -> np.ndarray:
     """The nodes that drifted too far, among those that the last step touched or all; at limit 0 all of them."""
     if everywhere:
