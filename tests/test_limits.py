@@ -27,6 +27,16 @@ def test_estimates_are_within_a_factor_of_two_of_measured_peaks(nodes, degree, f
     assert measured / 2 < estimate < 2 * measured
 
 
+@pytest.mark.parametrize(
+    ("nodes", "edges", "features", "measured"),  # GiB above imports and data, by benchmarks/scale.py
+    [(169_343, 1_166_243, 128, 1.05), (338_686, 2_332_486, 128, 1.9), (2_449_029, 61_859_140, 100, 9.9)],
+)
+def test_estimates_for_mini_batches(nodes, edges, features, measured):
+    settings = Settings(hidden=128, batch="clusters")
+    estimate = training_memory(nodes, 2 * edges, features, 40, "cluster-gcn", settings) / GIB
+    assert measured / 2 < estimate < 2 * measured
+
+
 def test_cora_is_small_and_a_billion_nodes_are_not():
     assert training_memory(2708, 10_556, 1433, 7, "gcn", Settings()) < GIB / 4
     assert training_memory(10**9, 10**10, 100, 10, "gcn", Settings()) > 1000 * GIB

@@ -169,17 +169,18 @@ class EdgeSet:
         return Neighbours.of(self.pairs, self.directed, self.weights, self.loops)
 
     @cached_property
-    def _pair_start(self) -> Tensor:
-        """Where in ``pairs`` those of each first end begin."""
+    def _by_first_end(self) -> tuple[Tensor, np.ndarray]:
+        """Where in ``pairs`` those of each first end begin, and room for a number per node."""
         counts = torch.bincount(self.pairs[0].cpu(), minlength=self.num_nodes)
-        return torch.cat([counts.new_zeros(1), counts.cumsum(0)])
+        return torch.cat([counts.new_zeros(1), counts.cumsum(0)]), np.full(self.num_nodes, -1, np.int32)
 
     def induced(self, nodes: Tensor) -> tuple["EdgeSet", Tensor]:
         """The edges among these nodes (sorted ids), in their numbering and with no columns, and which edges they are.
 
         O(edges at the nodes), however large the graph.
         """
-        pairs, ids = induced_pairs(self._pair_start, self.pairs[1].cpu(), nodes.cpu())
+        start, mark = self._by_first_end
+        pairs, ids = induced_pairs(start, self.pairs[1].cpu(), nodes.cpu(), mark)
         device = self.pairs.device
         part = EdgeSet(
             num_nodes=nodes.numel(),

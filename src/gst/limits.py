@@ -30,7 +30,8 @@ def training_memory(nodes: int, arcs: int, features: int, classes: int, backbone
     weights = features * width + deeper * width**2 + width * classes + features * settings.masker_hidden
     if settings.batch != "full":  # the list of arcs, and the larger of two passes: the solver's and that of a layer
         topology, semantic = 40 * arcs + 1200 * nodes, 24 * arcs + 16 * width * nodes
-        return 44 * arcs + 4 * features * nodes + max(topology, semantic) + 5 * 4 * weights
+        one_run = 200 * min(arcs, 1 << 21)
+        return 44 * arcs + 4 * features * nodes + max(topology, semantic) + one_run + 5 * 4 * weights
     per_arc = 800 if backbone == "gat" else 600
     per_node = 4 * (3 * features + 3 * width * (1 + deeper) + settings.masker_hidden)
     return per_arc * arcs + per_node * nodes + 5 * 4 * weights

@@ -45,6 +45,11 @@ class Neighbours:
         return self.loops.numel()
 
     @cached_property
+    def _mark(self) -> np.ndarray:
+        """Room for a number per node, −1 between two calls: a block costs what it reads, however large the graph."""
+        return np.full(self.num_nodes, -1, np.int32)
+
+    @cached_property
     def lightest(self) -> float:
         """The smallest weight of an entry, the diagonal's 1 included."""
         return 1.0 if self.weight is None or not self.weight.size else min(1.0, float(self.weight.min()))
@@ -64,8 +69,7 @@ class Neighbours:
         """
         ids = rows.cpu().numpy()
         entries = None if fanout is None else draw_entries(self.start, ids, fanout, seed)
-        mark = np.full(self.num_nodes, -1, np.int32)
-        row, col, entry, nodes = _local(self.start, self.source, ids, entries, mark)
+        row, col, entry, nodes = _local(self.start, self.source, ids, entries, self._mark)
         is_arc = entry >= 0
         arc = entry[is_arc]
         weight = None
@@ -121,12 +125,12 @@ class LocalBlock:
         return Pattern(pattern.row[self.off], pattern.col[self.off], pattern.shape)
 
 
-def induced_pairs(start: Tensor, v: Tensor, nodes: Tensor) -> tuple[Tensor, Tensor]:
+def induced_pairs(start: Tensor, v: Tensor, nodes: Tensor, mark: np.ndarray) -> tuple[Tensor, Tensor]:
     """The pairs with both ends among these nodes (sorted ids), in their numbering, and which pairs they are.
 
-    O(pairs whose first end is among them): ``start`` says where in the sorted pairs those of each first end begin.
+    O(pairs whose first end is among them): ``start`` says where in the sorted pairs those of each first end begin, and
+    ``mark`` is −1 for every node, before and after.
     """
-    mark = np.full(start.numel() - 1, -1, np.int32)
     pairs, ids = _induced(start.numpy(), v.numpy(), nodes.numpy(), mark)
     return torch.from_numpy(pairs), torch.from_numpy(ids)
 
@@ -206,6 +210,8 @@ def _local(
         mark[nodes[c]] = c
     for k in range(size):
         col[k] = mark[col[k]]
+    for i in nodes:
+        mark[i] = -1
     return row, col, entry, nodes
 
 
@@ -245,4 +251,6 @@ def _induced(start: np.ndarray, v: np.ndarray, nodes: np.ndarray, mark: np.ndarr
             if mark[v[e]] >= 0:
                 pairs[0, count], pairs[1, count], ids[count] = c, mark[v[e]], e
                 count += 1
+    for i in nodes:
+        mark[i] = -1
     return pairs, ids
