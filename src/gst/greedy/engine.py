@@ -158,6 +158,6 @@ class Search:
 
     def _run(self, given: np.ndarray, count: int, sign: float, tolerance: float) -> tuple[np.ndarray, np.ndarray]:
         candidates = ~self.keep if sign > 0 else self.keep.copy()
-        patience = (tolerance, tolerance * self.scale, ROWS * self.model[0].wanted.shape[0])
-        around = (self.lists, self.incidence, self.model, self._memory)
-        return walk(given, count, sign, candidates, self.prior, *patience, *around)
+        trifle, rows = tolerance * self.scale, ROWS * self.model[0].wanted.shape[0]
+        where, what = (self.lists, self.incidence), (self.model, self._memory)
+        return walk(given, count, sign, candidates, self.prior, tolerance, trifle, rows, *where, *what)
