@@ -4,6 +4,7 @@ import torch
 from hypothesis import given
 
 from graphs import graphs, random_graph
+from gst.criteria import laplacian
 from gst.criteria.laplacian import Laplacian
 from gst.criteria.resistance import effective_resistance
 from gst.graph import EdgeSet
@@ -33,7 +34,14 @@ def test_exact_on_several_blocks_and_components(directed):
     assert torch.allclose(effective_resistance(edges, weight), by_pseudo_inverse(edges, weight), atol=1e-6)
 
 
-def test_projections_keep_their_stated_error():
+@pytest.fixture(params=["double", "single"])
+def precision(request, monkeypatch):
+    """Small graphs solved as they are, and as large ones would be."""
+    if request.param == "single":
+        monkeypatch.setattr(laplacian, "LARGE", 1)
+
+
+def test_projections_keep_their_stated_error(precision):
     edges = EdgeSet.from_data(random_graph(nodes=200, edges=600))
     weight = 0.5 + torch.rand(edges.num_edges)
     exact = effective_resistance(edges, weight)
@@ -48,6 +56,20 @@ def test_a_bridge_resists_like_its_own_wire():
     expected = torch.tensor([1.0, 0.5, 0.25], dtype=torch.float64)
     assert torch.allclose(effective_resistance(edges, weight), expected)
     assert torch.allclose(effective_resistance(edges, weight, projections=64), expected, rtol=0.6)
+
+
+def test_single_precision_solves_to_the_tolerance_asked_for(monkeypatch):
+    edges = EdgeSet.from_data(random_graph(nodes=300, edges=700, directed=True))  # several components
+    weight = np.random.default_rng(0).uniform(0.1, 10, edges.num_edges)
+    system = Laplacian(edges, weight)
+    right = np.random.default_rng(1).standard_normal((300, 5))
+    right[:, 3], right[:, 4] = 1, 0  # in the null space, and nothing at all
+    double = system.solve(right, 1e-12)
+    monkeypatch.setattr(laplacian, "LARGE", 1)
+    single = system.solve(right, 1e-4)
+    assert single.dtype == np.float32 and np.isfinite(single).all()
+    assert np.abs(single - double).max() < 2e-3 * np.abs(double).max()
+    assert np.abs(single[:, 3:]).max() < 1e-4
 
 
 def test_solver_leaves_finished_columns_alone():

@@ -14,7 +14,6 @@ from gst.criteria.laplacian import Laplacian
 from gst.graph import EdgeSet
 
 _BLOCK = 32  # right-hand sides solved together
-_LARGE = 1 << 20  # nodes from which on it is half as many
 _SPAN = 1 << 20  # edges looked at together
 
 
@@ -55,9 +54,8 @@ def _projected(
     random = np.random.default_rng(seed)
     root = np.sqrt(conductance)
     resistance = np.zeros(u.size)
-    block = _BLOCK if laplacian.size <= _LARGE else _BLOCK // 2
-    for begin in range(0, k, block):
-        right = np.zeros((laplacian.size, min(block, k - begin)))
+    for begin in range(0, k, _BLOCK):
+        right = np.zeros((laplacian.size, min(_BLOCK, k - begin)))
         for part in _spans(u.size):
             signs = random.integers(0, 2, (part.stop - part.start, right.shape[1]), dtype=np.int8)
             _add_signed(u[part], v[part], root[part], signs, right)
