@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import Any, Literal, get_args
 
-from scipy import stats
-from sklearn.isotonic import isotonic_regression
+from scipy.special import stdtrit
 from torch import nn
 from torch_geometric.data import Data
 
@@ -181,6 +180,8 @@ def judge(points: Sequence[Point], tolerance: float, decision: str = "mean") -> 
 
     Isotonic regression: neighbours that rise are replaced by their mean, until none does.
     """
+    from sklearn.isotonic import isotonic_regression  # noqa: PLC0415 - seconds to load, for this alone
+
     values = [point.val.mean if decision == "mean" or point.val.low is None else point.val.low for point in points]
     fitted = [float(v) for v in isotonic_regression(values, increasing=False)]
     return [
@@ -200,7 +201,7 @@ def difference(values: Iterable[float], confidence: float = 0.95) -> Difference:
     mean = statistics.fmean(found)
     if len(found) < 2:
         return Difference(mean)
-    half = float(stats.t.ppf((1 + confidence) / 2, len(found) - 1)) * statistics.stdev(found) / math.sqrt(len(found))
+    half = float(stdtrit(len(found) - 1, (1 + confidence) / 2)) * statistics.stdev(found) / math.sqrt(len(found))
     return Difference(mean, mean - half, mean + half)
 
 
