@@ -113,7 +113,7 @@ def test_a_methods_own_arguments(call, own):
     assert found["options"] == {"prune_ratio": 0.2, "round_epochs": 1}
     methods = {row["name"]: row["options"] for row in json.loads(call("methods", "--json")[1])["methods"]}
     assert methods["effective-resistance"] == {"projections": 128, "sample": True, "weights": False}
-    assert "prune_ratio" in methods["wd-glt"] and "l1" not in methods["wd-glt"] and methods["gst"] == {}
+    assert "prune_ratio" in methods["wd-glt"] and "l1" not in methods["wd-glt"] and methods["gst"] == {"trained": False}
     code, out, err = call(
         *words,
         "--keep",

@@ -27,7 +27,7 @@ def check_selection() -> None:
         for k in range(0, scores.numel() + 1, 1 + scores.numel() // 13):
             assert torch.equal(distributed.top_k(scores, k), select.top_k(scores, k)), (scores, k)
     keep = select.top_k(many[0], 40)
-    assert torch.equal(select.exchange(keep, many[0], 7, distributed.top_k), select.exchange(keep, many[0], 7))
+    assert torch.equal(select.exchange(keep, many[0], 7, choose=distributed.top_k), select.exchange(keep, many[0], 7))
 
 
 def check_whole_graphs() -> None:
