@@ -10,7 +10,7 @@ demo: $(STAMP)
 	$(BIN)/gst demo
 
 test: lint
-	$(BIN)/python -m pytest -q -m "not slow"
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m "not slow" -n auto --dist loadfile --durations=15
 
 test-slow: $(STAMP)
 	$(BIN)/python -m pytest -q -m slow
