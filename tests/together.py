@@ -35,7 +35,7 @@ def check_whole_graphs() -> None:
     edges = EdgeSet.from_data(data)
     torch.manual_seed(0)
     model, values = GCN(5, 8, 3).eval(), 1 + 0.1 * torch.rand(edges.num_edges)
-    layerwise.RUN, layerwise.ARCS = 40, 0
+    layerwise.RUN = 40
     found = layerwise.layerwise_logits(model, data.x, edges, values)
     leaf = values.clone().requires_grad_()
     wanted = model.run(data.x, edges.adjacency.blocks(2), leaf)

@@ -50,7 +50,6 @@ def test_induced_subgraphs(data, draw):
 @pytest.mark.parametrize("name", BACKBONES)
 def test_a_layer_at_a_time_is_the_full_batch(name, kind, run, depth, monkeypatch):
     monkeypatch.setattr(layerwise, "RUN", run)
-    monkeypatch.setattr(layerwise, "ARCS", 0)
     data = random_graph(nodes=30, edges=90, **kind)
     edges, model, x = EdgeSet.from_data(data), backbone(name, depth), data.x.double()
     some = torch.tensor([1, 4, 29])

@@ -16,8 +16,7 @@ from gst.nn.backbones import Backbone
 from gst.nn.features import Features, rows
 from gst.nn.neighbours import LocalBlock
 
-RUN = 1 << 21  # arcs read at once, or
-ARCS = 8  # times as many as there are nodes: else every run would transform most of the nodes for a few arcs
+RUN = 1 << 21  # arcs read at once
 
 
 def layerwise_logits(
@@ -93,7 +92,7 @@ def _runs(edges: EdgeSet, nodes: Tensor | None) -> Iterator[tuple[Tensor, LocalB
     """This worker's runs of rows, each with what it reads."""
     if nodes is None:
         nodes = torch.arange(edges.num_nodes, device=edges.loops.device)
-    runs = edges.neighbours.chunks(nodes, max(RUN, ARCS * edges.num_nodes), distributed.size())
+    runs = edges.neighbours.chunks(nodes, RUN, distributed.size())
     for run in runs[distributed.rank() :: distributed.size()]:
         yield run, edges.neighbours.block(run)
 
