@@ -17,20 +17,6 @@ QUICK = ["--hidden", "8", "--anchor-epochs", "3", "--sparse-epochs", "4", "--int
 
 
 @pytest.fixture
-def call(monkeypatch, capsys):
-    """Runs ``gst …`` in this process; gives exit code, stdout and stderr."""
-
-    def run(*words):
-        monkeypatch.setattr(sys, "argv", ["gst", *map(str, words)])
-        with pytest.raises(SystemExit) as stopped:
-            cli.main()
-        streams = capsys.readouterr()
-        return stopped.value.code, streams.out, streams.err
-
-    return run
-
-
-@pytest.fixture
 def own(tmp_path):
     """A user's own graph as a .pt file."""
     torch.save(random_graph(nodes=40, edges=120), tmp_path / "own.pt")

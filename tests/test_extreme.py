@@ -2,7 +2,6 @@
 
 import json
 import math
-import sys
 
 import pytest
 import torch
@@ -11,7 +10,7 @@ from torch_geometric.nn.models import GCN
 
 import gst
 from graphs import random_graph
-from gst import InputError, cli, curve, extreme
+from gst import InputError, curve, extreme
 from gst.extreme import Difference, Extreme, Point, difference, explore, judge, verdict_of
 
 FEW = {"hidden": 8, "anchor_epochs": 2, "sparse_epochs": 3, "interval": 1, "cache": False}
@@ -174,18 +173,6 @@ def test_bad_words_are_refused_before_any_work():
     ]:
         with pytest.raises(InputError, match=words):
             gst.search(data, **bad)
-
-
-@pytest.fixture
-def call(monkeypatch, capsys):
-    def run(*words):
-        monkeypatch.setattr(sys, "argv", ["gst", *map(str, words)])
-        with pytest.raises(SystemExit) as stopped:
-            cli.main()
-        streams = capsys.readouterr()
-        return stopped.value.code, streams.out, streams.err
-
-    return run
 
 
 def test_command_line(call, tmp_path):

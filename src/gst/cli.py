@@ -16,7 +16,24 @@ from gst.commands.drift import drift
 from gst.commands.latency import Precision, export_compiled, latency
 from gst.commands.report import report
 from gst.commands.search import search
-from gst.commands.words import Json, RunFolder, load_data, print_json, with_settings
+from gst.commands.words import (
+    BackboneName,
+    DataRoot,
+    Dataset,
+    Edges,
+    Features,
+    Json,
+    Labels,
+    MethodName,
+    Options,
+    RunFolder,
+    Split,
+    Undirected,
+    UseCache,
+    load_data,
+    print_json,
+    with_settings,
+)
 from gst.compiled.orders import ORDERS
 from gst.compiled.stored import NAME as COMPILED
 from gst.data import datasets as list_datasets
@@ -27,7 +44,6 @@ from gst.evaluate.inspect import inspect_run
 from gst.evaluate.latency import inference_times
 from gst.export import FORMATS, default_name
 from gst.export import export as write_export
-from gst.nn.backbones import BACKBONES
 from gst.protocol import sparsify
 from gst.result import Result
 from gst.resuming import run_checkpoint, stored_words
@@ -50,18 +66,15 @@ _NO_WORDS = ("context", "settings", "out", "resume", "checkpoint_every", "quiet"
 def run(
     context: typer.Context,
     *,
-    dataset: Annotated[str | None, typer.Option(help="name (see gst datasets), .pt file or folder of your own")] = None,
-    edges: Annotated[Path | None, typer.Option(help="own edge list, CSV, Parquet or .npy")] = None,
-    features: Annotated[Path | None, typer.Option(help="own features, .npy, .npz, CSV or Parquet")] = None,
-    labels: Annotated[Path | None, typer.Option(help="own labels, .npy, .npz, CSV or Parquet")] = None,
-    undirected: Annotated[bool, typer.Option("--undirected", help="own edge list names each pair once")] = False,
-    split: Annotated[str | None, typer.Option(help="number, public, paper, random, or a file")] = None,
-    method: Annotated[str, typer.Option(help="see gst methods")] = "gst",
-    option: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="of the method itself, see gst methods --json"),
-    ] = None,
-    backbone: Annotated[str, typer.Option(help=", ".join(BACKBONES))] = "gcn",
+    dataset: Dataset = None,
+    edges: Edges = None,
+    features: Features = None,
+    labels: Labels = None,
+    undirected: Undirected = False,
+    split: Split = None,
+    method: MethodName = "gst",
+    option: Options = None,
+    backbone: BackboneName = "gcn",
     sparsity: Annotated[float | None, typer.Option(help="share of edges to remove")] = None,
     keep: Annotated[int | None, typer.Option(help="number of edges to keep, instead of a share")] = None,
     out: Annotated[Path | None, typer.Option(help="folder for the result, and for the state until it is there")] = None,
@@ -69,8 +82,8 @@ def run(
     checkpoint_every: Annotated[float, typer.Option(min=0, help="seconds between two states in --out")] = EVERY,
     retrain: Annotated[bool, typer.Option("--retrain", help="also train a fresh model on the sparse graph")] = False,
     dense: Annotated[bool, typer.Option(help="also train on the full graph, for comparison")] = True,
-    cache: Annotated[bool, typer.Option(help="keep anchors and dense baselines on disk")] = True,
-    data_root: Annotated[Path | None, typer.Option(help="folder of data and caches, else $GST_DATA")] = None,
+    cache: UseCache = True,
+    data_root: DataRoot = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="no progress bars")] = False,
     as_json: Json = False,
     **settings: Any,

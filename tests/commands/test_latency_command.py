@@ -1,24 +1,10 @@
 import json
-import sys
 
 import pytest
 import torch
 
 import gst
 from graphs import random_graph
-from gst import cli
-
-
-@pytest.fixture
-def call(monkeypatch, capsys):
-    def run(*words):
-        monkeypatch.setattr(sys, "argv", ["gst", *map(str, words)])
-        with pytest.raises(SystemExit) as stopped:
-            cli.main()
-        streams = capsys.readouterr()
-        return stopped.value.code, streams.out, streams.err
-
-    return run
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from gst import console
-from gst.commands.words import Json, print_json
+from gst.commands.words import DataRoot, Json, print_json
 
 DB = Path("runs/bench.db")
 
@@ -25,7 +25,7 @@ def bench(
     record: Annotated[Path | None, typer.Option(help="folder to write the CSV record to")] = None,
     engine: Annotated[str, typer.Option(help="local or ray")] = "local",
     workers: Annotated[int | None, typer.Option(min=1, help="processes, else one a core")] = None,
-    data_root: Annotated[Path | None, typer.Option(help="folder of data and caches, else $GST_DATA")] = None,
+    data_root: DataRoot = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="no progress")] = False,
     as_json: Json = False,
 ) -> None:

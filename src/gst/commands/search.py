@@ -9,12 +9,27 @@ import typer
 from gst import console, curve
 from gst.cache import Cache
 from gst.checkpoint import EVERY, Checkpoint, NoCheckpoint
-from gst.commands.words import Json, load_data, print_json, with_settings
+from gst.commands.words import (
+    BackboneName,
+    DataRoot,
+    Dataset,
+    Edges,
+    Features,
+    Json,
+    Labels,
+    MethodName,
+    Options,
+    Split,
+    Undirected,
+    UseCache,
+    load_data,
+    print_json,
+    with_settings,
+)
 from gst.data.roots import data_root as find_data_root
 from gst.errors import InterruptedRunError
 from gst.extreme import Extreme
 from gst.extreme import search as find
-from gst.nn.backbones import BACKBONES
 from gst.signals import graceful
 from gst.sparsifiers.options import parse_options
 
@@ -29,18 +44,15 @@ SURE = {
 @with_settings
 def search(
     *,
-    dataset: Annotated[str | None, typer.Option(help="name (see gst datasets), .pt file or folder of your own")] = None,
-    edges: Annotated[Path | None, typer.Option(help="own edge list, CSV, Parquet or .npy")] = None,
-    features: Annotated[Path | None, typer.Option(help="own features, .npy, .npz, CSV or Parquet")] = None,
-    labels: Annotated[Path | None, typer.Option(help="own labels, .npy, .npz, CSV or Parquet")] = None,
-    undirected: Annotated[bool, typer.Option("--undirected", help="own edge list names each pair once")] = False,
-    split: Annotated[str | None, typer.Option(help="number, public, paper, random, or a file")] = None,
-    method: Annotated[str, typer.Option(help="see gst methods")] = "gst",
-    option: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="of the method itself, see gst methods --json"),
-    ] = None,
-    backbone: Annotated[str, typer.Option(help=", ".join(BACKBONES))] = "gcn",
+    dataset: Dataset = None,
+    edges: Edges = None,
+    features: Features = None,
+    labels: Labels = None,
+    undirected: Undirected = False,
+    split: Split = None,
+    method: MethodName = "gst",
+    option: Options = None,
+    backbone: BackboneName = "gcn",
     tolerance: Annotated[float, typer.Option(help="points that may be lost")] = 0.5,
     seeds: Annotated[int, typer.Option(min=1, help="how many, from --seed on")] = 5,
     step: Annotated[float, typer.Option(help="of the grid of sparsities")] = 0.1,
@@ -50,8 +62,8 @@ def search(
     confidence: Annotated[float, typer.Option(help="of the intervals")] = 0.95,
     out: Annotated[Path | None, typer.Option(help="folder for the result, the curve and all runs so far")] = None,
     checkpoint_every: Annotated[float, typer.Option(min=0, help="seconds between two states in --out")] = EVERY,
-    cache: Annotated[bool, typer.Option(help="keep anchors and dense baselines on disk")] = True,
-    data_root: Annotated[Path | None, typer.Option(help="folder of data and caches, else $GST_DATA")] = None,
+    cache: UseCache = True,
+    data_root: DataRoot = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="no progress")] = False,
     as_json: Json = False,
     **settings: Any,

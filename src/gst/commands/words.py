@@ -10,8 +10,23 @@ import typer
 
 from gst.data import from_files, load
 from gst.errors import InputError
+from gst.nn.backbones import BACKBONES
 from gst.settings import Settings
 
+Dataset = Annotated[str | None, typer.Option(help="name (see gst datasets), .pt file or folder of your own")]
+Edges = Annotated[Path | None, typer.Option(help="own edge list, CSV, Parquet or .npy")]
+Features = Annotated[Path | None, typer.Option(help="own features, .npy, .npz, CSV or Parquet")]
+Labels = Annotated[Path | None, typer.Option(help="own labels, .npy, .npz, CSV or Parquet")]
+Undirected = Annotated[bool, typer.Option("--undirected", help="own edge list names each pair once")]
+Split = Annotated[str | None, typer.Option(help="number, public, paper, random, or a file")]
+MethodName = Annotated[str, typer.Option(help="see gst methods")]
+BackboneName = Annotated[str, typer.Option(help=", ".join(BACKBONES))]
+DataRoot = Annotated[Path | None, typer.Option(help="folder of data and caches, else $GST_DATA")]
+UseCache = Annotated[bool, typer.Option(help="keep anchors and dense baselines on disk")]
+Options = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME=VALUE", help="of the method itself, see gst methods --json"),
+]
 Json = Annotated[bool, typer.Option("--json", help="print one JSON object on stdout")]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="folder written by gst run --out")]
 

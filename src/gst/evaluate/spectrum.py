@@ -18,6 +18,7 @@ from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, eigsh, splu
 from torch import Tensor
 
+from gst.criteria.laplacian import Laplacian
 from gst.graph import EdgeSet
 
 COUNT = 200
@@ -68,12 +69,7 @@ def compare_spectra(edges: EdgeSet, keep: Tensor, count: int = COUNT) -> Spectra
 
 def laplacian(edges: EdgeSet) -> sparse.csr_matrix:
     """D − A, float64, weighted as the edges are."""
-    u, v = edges.pairs.cpu().numpy()
-    weight = edges.edge_weight.double().cpu().numpy()
-    size = (edges.num_nodes, edges.num_nodes)
-    half = sparse.coo_matrix((weight, (u, v)), size)
-    adjacency = (half + half.T).tocsr()  # both arcs of a directed pair add up
-    return (sparse.diags(np.asarray(adjacency.sum(1)).ravel()) - adjacency).tocsr()
+    return Laplacian(edges, edges.edge_weight.double().cpu().numpy()).matrix
 
 
 def largest(matrix: sparse.csr_matrix, count: int) -> np.ndarray:
