@@ -8,7 +8,7 @@ from torch_geometric.data import Data
 
 from gst.errors import InputError
 from gst.nn.backbones import BACKBONES, Backbone
-from gst.nn.features import as_features
+from gst.nn.features import Features, as_features
 from gst.nn.network import NativeNetwork, Network, OwnNetwork
 from gst.resolve import resolve_name
 from gst.settings import Settings
@@ -21,15 +21,20 @@ def build_backbone(name: str, inputs: int, outputs: int, settings: Settings) -> 
     return BACKBONES[name](inputs, settings.hidden, outputs, layers=settings.layers, dropout=settings.dropout, **extra)
 
 
-def build_network(model: nn.Module | None, backbone: str, data: Data, classes: int, settings: Settings) -> Network:
-    """A network that may be trained without touching what the user holds."""
+def build_network(
+    model: nn.Module | None,
+    backbone: str,
+    data: Data,
+    classes: int,
+    settings: Settings,
+    x: Features | None = None,
+) -> Network:
+    """A network that may be trained without touching what the user holds; ``x``: the data's features, if at hand."""
     device = find_device(settings.device)
-    if model is None:
-        module = build_backbone(backbone, data.x.shape[1], classes, settings).to(device)
-        return NativeNetwork(module, as_features(data.x.to(device)))
-    if isinstance(model, Backbone):
-        return NativeNetwork(deepcopy(model).to(device), as_features(data.x.to(device)))
-    return OwnNetwork(deepcopy(model).to(device), data.to(str(device)))
+    if model is not None and not isinstance(model, Backbone):
+        return OwnNetwork(deepcopy(model).to(device), data.to(str(device)))
+    module = deepcopy(model) if model else build_backbone(backbone, data.x.shape[1], classes, settings)
+    return NativeNetwork(module.to(device), as_features(data.x.to(device)) if x is None else x)
 
 
 def reset_parameters(module: nn.Module) -> None:

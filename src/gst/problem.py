@@ -118,22 +118,27 @@ class Problem:
         shared: dict[str, Any] = {"cache": self.store, "watch": self.watch, "checkpoint": self.checkpoint}
         return Problem(data, backbone=self.backbone, model=self.model, **shared, **self.settings.model_dump())
 
+    @cached_property
+    def _print(self) -> str:
+        return fingerprint(self.data)
+
     @property
     def depends(self) -> dict[str, Any]:
         """What training on the full graph depends on: the key of everything cached."""
-        return {"data": fingerprint(self.data), "backbone": self.backbone, **anchor_settings(self.settings)}
+        return {"data": self._print, "backbone": self.backbone, **anchor_settings(self.settings)}
 
     def begin(self, **chosen: Any) -> None:
         """Tells the checkpoint, if there is one, what is about to run, down to the last value that matters."""
         if isinstance(self.checkpoint, Checkpoint):
             own = {} if self.model is None else {"model": f"{type(self.model).__name__} {hash_of(capture(self.model))}"}
-            data = {"data": fingerprint(self.data), "backbone": self.backbone}
+            data = {"data": self._print, "backbone": self.backbone}
             self.checkpoint.begin({**chosen, **own, **data, **self.settings.model_dump()})
 
     def network(self, seed: int | None = None) -> Network:
         """A new network: a backbone with weights of a seed (None: the run's), or a copy of the user's model."""
         with seeded(self.settings.seed if seed is None else seed):
-            return build_network(self.model, self.backbone, self.data, self.task.num_classes, self.settings)
+            words = (self.model, self.backbone, self.data, self.task.num_classes, self.settings)
+            return build_network(*words, x=self.x)
 
     def trainer(self, network: Network, masker: Masker | None = None) -> Trainer:
         """A new optimiser for it."""

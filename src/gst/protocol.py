@@ -52,20 +52,22 @@ def sparsify(
     with opened(checkpoint) as place:
         problem = Problem(data, backbone=backbone, model=model, cache=cache, watch=watch, checkpoint=place, **settings)
         problem.begin(method=method, options=own, sparsity=sparsity, keep=keep, dense=dense, retrain=retrain)
-        result = _find(problem, method, own, sparsity, keep, dense, retrain)
+        result = solve(problem, method, own, sparsity=sparsity, keep=keep, dense=dense, retrain=retrain)
     result.metrics["seconds"]["total"] = place.before + time.perf_counter() - start
     return result
 
 
-def _find(
+def solve(
     problem: Problem,
     method: str,
     own: dict[str, Any],
-    sparsity: float | None,
-    keep: int | None,
-    dense: bool,
-    retrain: bool,
+    *,
+    sparsity: float | None = None,
+    keep: int | None = None,
+    dense: bool = False,
+    retrain: bool = False,
 ) -> Result:
+    """The same for a problem at hand, which may serve many calls; ``own``: the method's own arguments."""
     make, data, model, weighted = METHODS[method].make, problem.data, problem.model, None
     chosen, task = problem.settings, problem.task
     if METHODS[method].kind == "learned":

@@ -1,5 +1,6 @@
 """The work of one cell, in whatever process it lands: from a description to a row."""
 
+import json
 import sys
 import traceback
 from functools import lru_cache
@@ -24,9 +25,9 @@ from gst.evaluate.robustness import relocate
 from gst.evaluate.spectrum import compare_spectra
 from gst.graph import EdgeSet
 from gst.nn.backbones import Backbone
-from gst.nn.features import as_features
+from gst.nn.features import Features
 from gst.problem import Problem
-from gst.protocol import sparsify
+from gst.protocol import solve
 from gst.select import top_k
 from gst.sparsifiers import GST, METHODS, UGS
 from gst.sparsifiers.dst import MEST, SET, SNFS, SNIP, RigL
@@ -41,6 +42,15 @@ ALONG = (GST, SNIP, SET, SNFS, RigL, MEST)
 def load_once(dataset: str, root: Path | None) -> Data:
     """A data set, read once a process."""
     return load(dataset, root=root)
+
+
+@lru_cache(maxsize=1)
+def make_problem(dataset: str, root: Path | None, relocated: float, backbone: str, settings: str) -> Problem:
+    """A problem with settings in JSON; the cells of a group come one after the other and share it."""
+    words, data = json.loads(settings), load_once(dataset, root)
+    if relocated:
+        data = relocate(data, relocated, words["seed"])
+    return Problem(data, backbone=backbone, cache=Cache(data_root(root) / "anchors"), **words)
 
 
 def run_cell(cell: Cell, root: Path | None = None) -> Row:
@@ -59,31 +69,16 @@ def run_cell(cell: Cell, root: Path | None = None) -> Row:
 
 
 def _measure(cell: Cell, root: Path | None) -> dict[str, Any]:
-    data = load_once(cell.dataset, root)
     varied = {name: value for name, value in cell.variation.items() if name not in ("relocated", "rounds")}
-    if relocated := cell.variation.get("relocated"):
-        data = relocate(data, relocated, cell.seed)
-    cache = Cache(data_root(root) / "anchors")
-    settings = {**cell.settings, **varied, "seed": cell.seed}
-    if cell.recipe:
-        settings["recipe"] = cell.recipe
-    problem = Problem(data, backbone=cell.backbone, cache=cache, **settings)
+    settings = {**cell.settings, **varied, "seed": cell.seed, **({"recipe": cell.recipe} if cell.recipe else {})}
+    wanted = json.dumps(settings, sort_keys=True)
+    problem = make_problem(cell.dataset, root, cell.variation.get("relocated", 0.0), cell.backbone, wanted)
     if "rounds" in cell.variation:
         return {**_ticket(cell, problem), **problem.dense_scores()}
     # what trains along with its graph returns that model; the others return the very one that a fresh training gives
     own_model = METHODS[cell.method].make in ALONG
-    result = sparsify(
-        data,
-        cell.method,
-        backbone=cell.backbone,
-        sparsity=cell.sparsity,
-        dense=True,
-        retrain=own_model,
-        cache=cache,
-        **settings,
-        **cell.options,
-    )
-    found, edges = result.metrics, EdgeSet.from_data(data)
+    result = solve(problem, cell.method, cell.options, sparsity=cell.sparsity, dense=True, retrain=own_model)
+    found, data, edges = result.metrics, problem.data, problem.edges
     keep = kept_edges(edges, result.edge_mask)
     names = ("edges_total", "edges_kept", "metric", "val", "test", "dense_val", "dense_test")
     words = {name: found[name] for name in names}
@@ -93,7 +88,7 @@ def _measure(cell: Cell, root: Path | None) -> dict[str, Any]:
     words["seconds"] = sum(found["seconds"][phase] for phase in ("anchor", "topology", "sparse"))
     times = inference_times(result.model, data, result.graph)  # type: ignore[arg-type]
     words |= {"dense_ms": times["dense_ms"], "sparse_ms": times["sparse_ms"]}
-    words |= counted(result.model, data, edges, keep)  # type: ignore[arg-type]
+    words |= counted(result.model, problem.x, edges, keep)  # type: ignore[arg-type]
     facts = facts_of(data, edges, keep) if cell.seed == 0 else {}  # kilobytes: one seed is enough to look at
     if cell.spectrum:
         spectra = compare_spectra(edges, keep)
@@ -102,9 +97,9 @@ def _measure(cell: Cell, root: Path | None) -> dict[str, Any]:
     return {**words, "facts": facts}
 
 
-def counted(model: Backbone, data: Data, edges: EdgeSet, keep: Tensor) -> dict[str, float]:
+def counted(model: Backbone, x: Features, edges: EdgeSet, keep: Tensor) -> dict[str, float]:
     """Multiply–accumulates of a forward pass: on the full graph, on the sparse one, and as the paper counts them."""
-    x, graphs = as_features(data.x), (edges, edges.subset(keep))
+    graphs = edges, edges.subset(keep)
     full, thin = (count_macs(model, x, graph.arcs.shape[1] + graph.num_nodes).total for graph in graphs)
     share = 1 - int(keep.sum()) / edges.num_edges
     return {"macs_dense": full, "macs_sparse": thin, "macs_paper": paper_macs(model, edges.num_nodes, share)}

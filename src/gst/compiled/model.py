@@ -17,7 +17,7 @@ from gst.errors import InputError
 from gst.graph import EdgeSet
 from gst.nn.backbones import Backbone
 from gst.nn.compat import TOLERANCE, call_model
-from gst.nn.features import as_features
+from gst.nn.features import Features, as_features
 from gst.resolve import resolve_name
 
 PRECISIONS = ("float32", "bfloat16")
@@ -110,7 +110,13 @@ class CompiledModel(Compiled):
 
 
 def compile_model(
-    model: nn.Module, graph: Data, layout: str = "auto", features: str = "float32", *, edges: EdgeSet | None = None
+    model: nn.Module,
+    graph: Data,
+    layout: str = "auto",
+    features: str = "float32",
+    *,
+    edges: EdgeSet | None = None,
+    x: Features | None = None,
 ) -> Compiled:
     """Binds ``model`` to ``graph`` for inference.
 
@@ -121,6 +127,7 @@ def compile_model(
         features: ``"float32"``, or ``"bfloat16"``: the features and what rows are summed from are rounded to 8
             significant bits, each by at most 1 part in 256; sums stay in float32.
         edges: those of ``graph``, where they are at hand.
+        x: likewise the features of ``graph`` in float32, in their layout.
     """
     layout = resolve_name("layout", layout, ("auto", *ORDERS))
     features = resolve_name("precision", features, PRECISIONS)
@@ -128,7 +135,9 @@ def compile_model(
     native = isinstance(model, Backbone) and all(isinstance(layer, KNOWN) for layer in model.layers)
     native = native and all(p.dtype == torch.float32 for p in model.parameters())
     if native:
-        build = _backbone(model, graph.x.detach().cpu().float(), edges, features)  # type: ignore[arg-type]
+        if x is None or features != "float32":
+            x = as_features(_rounded(graph.x.detach().cpu().float(), features))
+        build = _backbone(model, x, edges, features)  # type: ignore[arg-type]
     elif features == "float32":
         build = _own_model(model, graph.cpu() if graph.is_cuda else graph)
     else:
@@ -177,7 +186,11 @@ def _least_ms(*programs: Compiled, repeats: int = 5) -> list[float]:
     return least
 
 
-def _backbone(model: Backbone, x: Tensor, edges: EdgeSet, precision: str) -> Build:
+def _rounded(x: Tensor, precision: str) -> Tensor:
+    return x.bfloat16().float() if precision == "bfloat16" else x
+
+
+def _backbone(model: Backbone, x: Features, edges: EdgeSet, precision: str) -> Build:
     """Values of Â are computed once, whatever the order."""
     adjacency, narrow = edges.adjacency, precision == "bfloat16"
     if adjacency.pattern.nnz >= 2**31:
@@ -187,7 +200,7 @@ def _backbone(model: Backbone, x: Tensor, edges: EdgeSet, precision: str) -> Bui
     for i in range(1, len(values)):  # one copy where all layers have the same
         values[i] = next((other for other in values[:i] if torch.equal(other, values[i])), values[i])
     crow, col = adjacency.pattern.crow.int(), adjacency.pattern.col.int()
-    features = as_operand(as_features(x.bfloat16().float() if narrow else x))
+    features = as_operand(x)
     dense, last = isinstance(features, Tensor), len(values) - 1
 
     def build(name: str, permutation: Tensor) -> Compiled:

@@ -1,6 +1,7 @@
 """The message-passing matrix of a set of edges, whole or the share of it that some outputs read."""
 
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
@@ -25,6 +26,7 @@ class Adjacency:
     num_edges: int
     degree: Tensor | None = None  # [N] D̃ where the entries alone do not tell: rows of a larger matrix
     least: float | None = None  # the lightest weight of that larger matrix
+    ungated: dict[Hashable, Tensor] = field(default_factory=dict, compare=False, repr=False)  # see normalised
 
     @property
     def lightest(self) -> float:
@@ -37,6 +39,14 @@ class Adjacency:
             edge_values = diagonal.new_ones(self.num_edges)
         values = torch.cat([edge_values.to(dtype), diagonal.to(dtype)])[self.source]
         return values if self.weight is None else values * self.weight.to(dtype)
+
+    def normalised(self, edge_values: Tensor | None, kind: Hashable, make: Callable[[], Tensor]) -> Tensor:
+        """What ``make`` computes from the edge values; without any (None) it is the same in every epoch, and kept."""
+        if edge_values is not None:
+            return make()
+        if kind not in self.ungated:
+            self.ungated[kind] = make()
+        return self.ungated[kind]
 
     def blocks(self, depth: int, nodes: Tensor | None = None) -> "list[Block]":
         """What ``depth`` layers compute for the outputs of ``nodes`` (sorted ids; None: all), first layer first."""

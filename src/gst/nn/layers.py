@@ -65,13 +65,17 @@ def gcn_norm(adjacency: Adjacency, edge_values: Tensor | None, dtype: torch.dtyp
     ``own``: the column of each row's own node, of an adjacency that is told its degrees.
     """
     pattern = adjacency.pattern
-    diagonal = torch.where(adjacency.loops > 0, adjacency.loops, 1.0)
-    values = adjacency.values(edge_values, diagonal, dtype)
-    if adjacency.degree is not None:
-        scale = adjacency.degree.rsqrt()
-        return values * scale[own][pattern.row] * scale[pattern.col]
-    scale = row_sum(pattern, values).rsqrt()
-    return values * scale[pattern.row] * scale[pattern.col]
+
+    def make() -> Tensor:
+        diagonal = torch.where(adjacency.loops > 0, adjacency.loops, 1.0)
+        values = adjacency.values(edge_values, diagonal, dtype)
+        if adjacency.degree is not None:
+            scale = adjacency.degree.rsqrt()
+            return values * scale[own][pattern.row] * scale[pattern.col]
+        scale = row_sum(pattern, values).rsqrt()
+        return values * scale[pattern.row] * scale[pattern.col]
+
+    return adjacency.normalised(edge_values, ("gcn", dtype), make)
 
 
 class GINLayer(nn.Module):
@@ -146,8 +150,12 @@ class SAGELayer(nn.Module):
         return adjacency.loops
 
     def forward(self, x: Features, block: Block, edge_values: Tensor | None) -> Tensor:
-        adjacency = block.adjacency
-        values = mean_norm(adjacency, adjacency.values(edge_values, self.diagonal(adjacency), self.weight.dtype))
+        adjacency, dtype = block.adjacency, self.weight.dtype
+
+        def make() -> Tensor:
+            return mean_norm(adjacency, adjacency.values(edge_values, self.diagonal(adjacency), dtype))
+
+        values = adjacency.normalised(edge_values, (type(self), dtype), make)
         if block.entries is None:  # of a block with its own adjacency, most columns are no rows
             own = linear(x if block.pattern.shape[0] == x.shape[0] else rows(x, block.own), self.root)
         else:
