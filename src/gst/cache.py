@@ -17,19 +17,13 @@ from torch_geometric.data import Data
 from gst import artifact, distributed
 from gst.data.roots import data_root
 from gst.errors import InputError
-from gst.settings import Settings
+from gst.settings import PAPER_ONLY, Settings
 from gst.version import __version__
 
 Content = tuple[dict[str, Tensor], dict[str, Any]]
 
 # settings that the training on the full graph does not see
-_SPARSE_ONLY = {"recipe", "sparse_epochs", "interval", "swap_ratio", "decay", "matrix", "eigenpairs"} | {
-    "semantic_weight",
-    "topology_weight",
-    "tune",
-    "semantic",
-    "topology",
-}
+_SPARSE_ONLY = {"recipe", "sparse_epochs", *PAPER_ONLY}
 
 
 def anchor_settings(settings: Settings) -> dict[str, Any]:

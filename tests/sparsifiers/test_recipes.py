@@ -75,3 +75,9 @@ def test_retrain_trains_on_from_the_anchor(model):
     found = fit("retrain", model=model)
     assert found.anchor_.logits.shape == found.logits_.shape
     assert torch.equal(found.mask_, found.scores_ >= 1)
+
+
+def test_deploy_is_the_default_unless_a_setting_of_the_paper_is_given():
+    data = random_graph(nodes=40, edges=120)
+    for given, expected in [({}, "deploy"), ({"interval": 3}, "paper"), ({"recipe": "retrain", "decay": 2}, "retrain")]:
+        assert GST(sparsity=0.5, cache=False, **QUICK, **given).fit(data).settings_.recipe == expected
