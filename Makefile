@@ -39,7 +39,6 @@ fuzz: $(STAMP)
 	@$(TRIALS) fuzz --examples 1000000000 --seconds $(or $(SECONDS),300)
 
 figures: $(STAMP)
-	$(BIN)/python examples/curve.py docs/curve.png
 	$(BIN)/python examples/reproduction.py results docs/reproduction.md
 
 # torch first and by itself: its pinned build must not be replaced by what another package would pull in

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from gst.bench.record import read_rows
+from gst.bench.load import load_rows
 from gst.bench.rows import Row
 from gst.bench.summary import Line, efficiency, summarise
 from gst.report.paper import Claim, claims
@@ -98,7 +98,7 @@ def generate(part: str, rows: list[Row]) -> str:
 
 
 def main(record: str, document: str) -> None:
-    rows, path = read_rows(Path(record)), Path(document)
+    rows, path = load_rows(Path(record)).rows, Path(document)
     text = PART.sub(lambda part: f"{part[1]}\n{generate(part[2], rows)}\n{part[3]}", path.read_text())
     path.write_text(text)
 

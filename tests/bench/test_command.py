@@ -75,7 +75,7 @@ _missing.cache_clear = lambda: None
         (["rq1", "--engine", "steam"], "unknown engine 'steam'"),
         (["rq1", "--only", "dataset=karate"], "no run of rq1"),
         (["rq1", "--only", "karate"], "NAME=VALUE is needed"),
-        (["rq1", "--profile", "smoke", "--from", "nowhere"], "there is no nowhere"),
+        (["rq1", "--profile", "smoke", "--from", "nowhere"], "nowhere is not there"),
     ],
 )
 def test_bad_words_get_one_line(tmp_path, words, line):

@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from gst.bench.cells import Cell
-from gst.bench.record import read_rows, write_record
+from gst.bench.load import load_rows
+from gst.bench.record import write_record
 from gst.bench.rows import Row, read_csv
 from gst.bench.store import Store
 from gst.errors import InputError
@@ -88,12 +89,12 @@ def test_the_record_grows(tmp_path):
     write_record(tmp_path, [ROW])
     assert read_csv(tmp_path / "rq1.csv") == [better, fuller]
     (tmp_path / "other.csv").write_text("dataset,test\nCora,80\n")  # a table of another kind
-    assert sorted(row.experiment for row in read_rows(tmp_path)) == ["rq1", "rq1", "rq2"]
+    assert sorted(row.experiment for row in load_rows(tmp_path).rows) == ["rq1", "rq1", "rq2"]
 
 
 def test_a_store_is_a_record_too(tmp_path):
     with Store(tmp_path / "a.db") as store:
         store.add([ROW])
-    assert read_rows(tmp_path / "a.db") == [ROW]
-    with pytest.raises(InputError, match="there is no"):
-        read_rows(tmp_path / "none")
+    assert load_rows(tmp_path / "a.db").rows == [ROW]
+    with pytest.raises(InputError, match="is not there"):
+        load_rows(tmp_path / "none")

@@ -41,6 +41,14 @@ def test_data_and_dict_come_back(tmp_path, shape):
     assert back.train_mask.dtype == torch.bool and back.num_nodes == 6
 
 
+def test_a_used_data_is_refused_with_the_remedy(tmp_path):
+    data = graph()
+    data.is_node_attr("x")  # PyG remembers the answer, in a class that the safe reader does not know
+    with pytest.raises(InputError, match=r"save data.to_dict\(\) instead"):
+        read_saved(save(tmp_path, data))
+    assert torch.equal(read_saved(save(tmp_path, data.to_dict())).x, data.x)
+
+
 def test_private_names_cannot_reach_the_storage(tmp_path):
     back = read_saved(save(tmp_path, {**graph().to_dict(), "_mapping": {}, "_store": 1, "edge_attr": None}))
     assert back.num_edges == 3 and "edge_attr" not in back

@@ -8,7 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from gst.report import Loaded, render
+from gst.bench.load import Loaded
+from gst.report import render
 from report_rows import many_rows, row, study_rows
 
 HOSTILE = '<script>window.hacked=1</script><img src=x onerror="window.hacked=1">'

@@ -13,8 +13,9 @@ from xml.etree import ElementTree
 import pytest
 
 from gst import cli
+from gst.bench.load import Loaded
 from gst.bench.rows import write_csv
-from gst.report import Loaded, render
+from gst.report import render
 from gst.report.runs import pruned_facts, runs_json
 from gst.report.summary import Study
 from gst.report.words import sentences

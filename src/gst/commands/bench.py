@@ -34,7 +34,8 @@ def bench(
     from gst.bench.engines import ENGINES  # noqa: PLC0415
     from gst.bench.experiments import EXPERIMENTS, PROFILES, cells_of  # noqa: PLC0415
     from gst.bench.live import watching  # noqa: PLC0415
-    from gst.bench.record import read_rows, write_record  # noqa: PLC0415
+    from gst.bench.load import load_rows  # noqa: PLC0415
+    from gst.bench.record import write_record  # noqa: PLC0415
     from gst.bench.runner import carry_out, make_plan  # noqa: PLC0415
     from gst.bench.show import show  # noqa: PLC0415
     from gst.bench.store import Store  # noqa: PLC0415
@@ -50,7 +51,7 @@ def bench(
         raise InputError(f"--only {only}: no run of {name} --profile {profile} is like that")
     with Store(db) as store:
         if start is not None:
-            store.add(read_rows(start))
+            store.add(load_rows(start).rows)
         plan = make_plan(cells, store, limit, data_root)
         count = workers or _cores()
         try:

@@ -24,7 +24,8 @@ def report(
 ) -> None:
     """Write one self-contained HTML page about the runs of gst bench."""
     from gst import artifact  # noqa: PLC0415 - other commands need none of this
-    from gst.report import load_rows, render  # noqa: PLC0415
+    from gst.bench.load import load_rows  # noqa: PLC0415
+    from gst.report import render  # noqa: PLC0415
     from gst.report.page import TITLE  # noqa: PLC0415
 
     if rows is not None and db is not None:

@@ -71,6 +71,8 @@ def _is_dense(part: Any) -> bool:
 
 def _why(error: Exception) -> str:
     """The line of torch's long advice that names what was refused."""
+    if "AttrType" in str(error) or "defaultdict" in str(error):
+        return "PyG keeps notes in a Data that was used, which no safe reader takes: save data.to_dict() instead"
     lines = [line.strip() for line in str(error).splitlines() if "Unsupported" in line or "GLOBAL" in line]
     return lines[0].partition(" Please ")[0] if lines else one_line(error)
 

@@ -11,10 +11,10 @@ from typing import Any
 from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup
 
+from gst.bench.load import Loaded
 from gst.bench.rows import Row
 from gst.report import figures, tables, varied, words
 from gst.report.latex import latex
-from gst.report.load import Loaded
 from gst.report.names import BACKBONES, MEASURES, series_name, style_of
 from gst.report.runs import runs_json
 from gst.report.summary import Study

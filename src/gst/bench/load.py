@@ -26,7 +26,7 @@ class Loaded:
 
 
 def load_rows(path: Path) -> Loaded:
-    """All rows at this place, each run once; of a run that failed and was done again, the row that is done."""
+    """All rows at this place, each run of an experiment once; where it failed and was done again, the one done."""
     if path.is_dir():
         files = sorted(f for f in path.iterdir() if f.suffix == ".csv" or f.suffix in _STORES)
     elif path.is_file():
@@ -41,7 +41,7 @@ def load_rows(path: Path) -> Loaded:
             continue
         read.append(file.name)
         for row in map(_finite, _read(file)):
-            name = (row.profile, row.key) if row.key else (file.name, len(rows))
+            name = (row.experiment, row.profile, row.key) if row.key else (file.name, len(rows))
             if name not in rows or rows[name].status != "done":
                 rows[name] = row
     if not rows:

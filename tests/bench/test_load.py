@@ -2,10 +2,10 @@
 
 import pytest
 
+from gst.bench.load import load_rows
 from gst.bench.rows import write_csv
 from gst.bench.store import Store
 from gst.errors import InputError
-from gst.report import load_rows
 from report_rows import row, study_rows
 
 
