@@ -81,6 +81,7 @@ def run(
     resume: Annotated[Path | None, typer.Option(help="go on with the unfinished run in this folder")] = None,
     checkpoint_every: Annotated[float, typer.Option(min=0, help="seconds between two states in --out")] = EVERY,
     retrain: Annotated[bool, typer.Option("--retrain", help="also train a fresh model on the sparse graph")] = False,
+    distill: Annotated[bool, typer.Option("--distill", help="also one that learns from the dense answers")] = False,
     dense: Annotated[bool, typer.Option(help="also train on the full graph, for comparison")] = True,
     cache: UseCache = True,
     data_root: DataRoot = None,

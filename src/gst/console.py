@@ -59,11 +59,14 @@ def result(metrics: Mapping[str, Any]) -> None:
         "dense_": "dense graph, plain training",
         "": "sparse graph, returned model",
         "retrain_": "sparse graph, fresh model",
+        "distilled_": "sparse graph, fresh model, distilled",
+        "edgeless_": "no edges, distilled: the control",
     }
+    counts = {"dense_": metrics["edges_total"], "edgeless_": 0}
     rows = []
     for prefix, label in labels.items():
         if f"{prefix}test" in metrics:
-            edges = metrics["edges_total"] if prefix == "dense_" else metrics["edges_kept"]
+            edges = counts.get(prefix, metrics["edges_kept"])
             rows.append([label, edges, f"{metrics[f'{prefix}val']:.1f}", f"{metrics[f'{prefix}test']:.1f}"])
     recipe = f" ({metrics['recipe']})" if "recipe" in metrics else ""
     name = f"{metrics['method']}{recipe} · {metrics['backbone']} · {metrics['dataset']} · seed {metrics['seed']}"

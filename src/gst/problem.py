@@ -26,7 +26,7 @@ from gst.resolve import resolve_name
 from gst.settings import make_settings
 from gst.state import capture, hash_of
 from gst.task import Task
-from gst.training import Trainer, Watcher, seeded, silent, train
+from gst.training import Teacher, Trainer, Watcher, seeded, silent, train
 
 
 @dataclass(frozen=True)
@@ -140,10 +140,10 @@ class Problem:
             words = (self.model, self.backbone, self.data, self.task.num_classes, self.settings)
             return build_network(*words, x=self.x)
 
-    def trainer(self, network: Network, masker: Masker | None = None) -> Trainer:
+    def trainer(self, network: Network, masker: Masker | None = None, teacher: Teacher | None = None) -> Trainer:
         """A new optimiser for it."""
-        rates = {"lr": self.settings.lr, "weight_decay": self.settings.weight_decay}
-        return Trainer(network, self.task, masker=masker, x=self.x, batches=self._batches, **rates)
+        words: dict[str, Any] = {"masker": masker, "x": self.x, "batches": self._batches, "teacher": teacher}
+        return Trainer(network, self.task, lr=self.settings.lr, weight_decay=self.settings.weight_decay, **words)
 
     @cached_property
     def _batches(self) -> Batches | None:
@@ -156,7 +156,9 @@ class Problem:
         seed = self.settings.seed
         return make_batches(self.settings, find, self.task)
 
-    def train_fresh(self, keep: Tensor | None, phase: str) -> tuple[Network, dict[str, float]]:
+    def train_fresh(
+        self, keep: Tensor | None, phase: str, teacher: Teacher | None = None
+    ) -> tuple[Network, dict[str, float]]:
         """A model from scratch on these edges (None: all), E + D epochs; its ``{phase}_val`` and ``{phase}_test``."""
         network = self.network()
         edges = self.edges if keep is None else self.edges.subset(keep.to(self.device))
@@ -164,7 +166,7 @@ class Problem:
         with seeded(self.settings.seed + 1):
             if isinstance(network, OwnNetwork):
                 reset_parameters(network.module)
-            trainer = self.trainer(network)
+            trainer = self.trainer(network, teacher=teacher)
             sparsity = 1 - edges.num_edges / self.edges.num_edges
             seen, judged = self.shown(edges, keep)
             best = train(trainer, seen, epochs, phase, sparsity, self.watch, self.checkpoint, judged)
@@ -185,6 +187,17 @@ class Problem:
         tensors, meta = self.store.get("dense-model", depends, make)
         tensors = {name: tensor.to(self.device) for name, tensor in tensors.items()}
         return Dense(unflatten("model", tensors), tensors["logits"], meta)
+
+    def distilled_scores(self, keep: Tensor) -> dict[str, float]:
+        """Scores of fresh models that also learn from the dense one's answers: on these edges, and on none at all.
+
+        The second, ``edgeless_…``, is the control: what it reaches, no edge is needed for.
+        """
+        if self.settings.batch != "full" or self.settings.setting != "transductive":
+            raise InputError("distill is for the full batch and the transductive setting")
+        teacher = Teacher.of(self.task, self.dense.logits)
+        with_edges = self.train_fresh(keep, "distilled", teacher)[1]
+        return with_edges | self.train_fresh(torch.zeros_like(keep), "edgeless", teacher)[1]
 
     def dense_scores(self) -> dict[str, float]:
         """``dense_val`` and ``dense_test``."""

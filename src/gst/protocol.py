@@ -27,6 +27,7 @@ def sparsify(
     keep: int | None = None,
     dense: bool = False,
     retrain: bool = False,
+    distill: bool = False,
     cache: bool | Cache = True,
     watch: Watcher = silent,
     checkpoint: NoCheckpoint | str | PathLike[str] | None = None,
@@ -41,6 +42,9 @@ def sparsify(
         sparsity: share of edges to remove; or ``keep``, the number of edges to keep.
         dense: also train on the full graph for as many epochs, for ``metrics["dense_test"]``.
         retrain: also train a fresh model on the sparse graph, for ``metrics["retrain_test"]``.
+        distill: also train a fresh model on the sparse graph that learns from the dense model's answers at nodes
+            outside validation and test, for ``metrics["distilled_test"]``, and the control without any edge, for
+            ``metrics["edgeless_test"]``.
         cache: keep anchors and dense baselines on disk.
         watch: called with a :class:`~gst.training.Progress` after every epoch.
         checkpoint: folder for the state of the work, which the same call in a later process goes on with.
@@ -51,8 +55,9 @@ def sparsify(
     own = {name: settings.pop(name) for name in METHODS[method].options if name in settings}
     with opened(checkpoint) as place:
         problem = Problem(data, backbone=backbone, model=model, cache=cache, watch=watch, checkpoint=place, **settings)
-        problem.begin(method=method, options=own, sparsity=sparsity, keep=keep, dense=dense, retrain=retrain)
-        result = solve(problem, method, own, sparsity=sparsity, keep=keep, dense=dense, retrain=retrain)
+        words: dict[str, Any] = {"sparsity": sparsity, "keep": keep, "dense": dense, "retrain": retrain}
+        problem.begin(method=method, options=own, **words, **({"distill": True} if distill else {}))
+        result = solve(problem, method, own, **words, distill=distill)
     result.metrics["seconds"]["total"] = place.before + time.perf_counter() - start
     return result
 
@@ -66,6 +71,7 @@ def solve(
     keep: int | None = None,
     dense: bool = False,
     retrain: bool = False,
+    distill: bool = False,
 ) -> Result:
     """The same for a problem at hand, which may serve many calls; ``own``: the method's own arguments."""
     make, data, model, weighted = METHODS[method].make, problem.data, problem.model, None
@@ -98,6 +104,7 @@ def solve(
         metrics = {"val": found["retrain_val"], "test": found["retrain_test"]} | (found if retrain else {})
         module = network.module
     metrics |= problem.dense_scores() if dense else {}
+    metrics |= problem.distilled_scores(kept.to(problem.device)) if distill else {}
     edges, edges_kept = problem.edges.to(torch.device("cpu")), int(kept.sum())
     return Result(
         graph=edges.sparse_graph(data, kept) if weighted is None else weighted,

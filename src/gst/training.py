@@ -47,6 +47,21 @@ def seeded(seed: int) -> Iterator[None]:
         yield
 
 
+@dataclass(frozen=True)
+class Teacher:
+    """Answers to learn from beside the labels, of nodes outside validation and test."""
+
+    nodes: Tensor  # sorted ids, the training nodes among them
+    logits: Tensor  # of these nodes
+
+    @classmethod
+    def of(cls, task: Task, logits: Tensor) -> "Teacher":
+        pupil = torch.ones(logits.shape[0], dtype=torch.bool, device=logits.device)
+        pupil[torch.cat([task.val, task.test])] = False
+        pupil[task.train] = True
+        return cls(pupil.nonzero().flatten(), logits[pupil])
+
+
 class Trainer:
     """Trains a network, and a masker if there is one, on any set of edges."""
 
@@ -60,7 +75,9 @@ class Trainer:
         masker: Masker | None = None,
         x: Features | None = None,
         batches: Batches | None = None,
+        teacher: Teacher | None = None,
     ) -> None:
+        self.teacher = teacher
         self.network, self.task, self.masker, self.x, self.batches = network, task, masker, x, batches
         self._modules: dict[str, nn.Module] = {"model": network.module} | ({} if masker is None else {"masker": masker})
         self._parameters = [p for module in self._modules.values() for p in module.parameters() if p.requires_grad]
@@ -87,8 +104,16 @@ class Trainer:
             return
         self.network.module.train()
         self.optimizer.zero_grad()
-        self.task.loss(self.network.logits(edges, self.mask(edges), self.task.train)).backward()
+        self._loss(edges).backward()
         self.optimizer.step()
+
+    def _loss(self, edges: EdgeSet) -> Tensor:
+        """Cross-entropy on the training nodes; with a teacher, also the divergence from its answers."""
+        if self.teacher is None:
+            return self.task.loss(self.network.logits(edges, self.mask(edges), self.task.train))
+        logits = self.network.logits(edges, self.mask(edges), self.teacher.nodes)
+        labelled = torch.searchsorted(self.teacher.nodes, self.task.train)
+        return self.task.loss(logits[labelled]) + self.task.divergence(self.teacher.logits, logits)
 
     def _update(self, batch: Batch) -> None:
         """One step with the mean loss over the targets of all workers."""
