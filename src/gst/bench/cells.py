@@ -63,7 +63,7 @@ class Cell:
     def group(self) -> tuple[Any, ...]:
         """Cells of one group share an anchor or a path of removals: one worker runs them one after the other."""
         shared = {name: value for name, value in self.variation.items() if name == "relocated"}
-        return self.dataset, self.backbone, self.method, self.seed, str(shared)
+        return self.dataset, self.backbone, self.method, self.recipe, self.seed, str(shared)
 
 
 def groups(cells: Iterable[Cell]) -> list[list[Cell]]:

@@ -1,6 +1,7 @@
 """GST's recipe "retrain": a graph on which a fresh model trains as well as on all edges."""
 
 import torch
+from torch import Tensor
 
 from gst.anchor import Anchor
 from gst.cache import Content
@@ -13,51 +14,76 @@ from gst.sparsifiers.base import Found
 from gst.training import seeded, train
 
 SHARPNESS = 0.1  # T in units of the margin
+BELIEVERS = 5  # networks whose mean answer on all edges is the one to keep
 APART = 10_007  # from the seed of the run to those of the networks of its search
 
 
 def retrain(problem: Problem, anchor: Anchor, kept: int) -> Found:
-    """Five turns of fresh networks and smaller and smaller exchanges; then the anchor trains on, D epochs.
+    """Turns of fresh networks and smaller and smaller exchanges; then the anchor trains on, D epochs.
 
     In every turn two fresh networks train E epochs on the edges kept so far; then edges are exchanged, by what each
-    does to the mean divergence of their answers from the anchor's, and by a prior: agreement and label flow.
+    does to the mean divergence of their answers from :func:`beliefs`, and by a prior: agreement and label flow. Of all
+    the graphs on the way, the one whose networks validate best is taken.
     """
     edges, clock, task = problem.edges, problem.checkpoint.clock, problem.task
     start, sparsity = clock(), 1 - kept / edges.num_edges
-    prior = Prior.of(edges, anchor.logits, task)
-    keep = prior.first(edges, kept)
-    target = Target.of(anchor.logits, task.multilabel, SHARPNESS)
+    wanted = beliefs(problem)
+    prior = Prior.of(edges, wanted, task)
+    keep = best = prior.first(edges, kept)
+    target, highest = Target.of(wanted, task.multilabel, SHARPNESS), -1.0
     prepared = clock()
-    for number, ratio in enumerate(EXCHANGES if 0 < kept < edges.num_edges else ()):
+    for number, ratio in enumerate((*EXCHANGES, 0.0) if 0 < kept < edges.num_edges else ()):
 
-        def make(keep: torch.Tensor = keep, number: int = number, ratio: float = ratio) -> Content:
-            networks = [_fresh(problem, keep, NETWORKS * number + k) for k in range(NETWORKS)]
-            return {"keep": turn(edges, keep, networks, anchor.logits, target, prior, ratio)}, {}
+        def make(keep: Tensor = keep, number: int = number, ratio: float = ratio) -> Content:
+            found = [fresh(problem, keep, NETWORKS * number + k) for k in range(NETWORKS)]
+            networks = [network for network, _ in found]
+            after = turn(edges, keep, networks, wanted, target, prior, ratio) if ratio else keep
+            return {"keep": after}, {"val": sum(val for _, val in found) / NETWORKS}
 
         depends = {"turn": number, "kept": kept, **problem.depends}
-        keep = problem.checkpoint.store.get("turn", depends, make)[0]["keep"].to(problem.device)
+        after, meta = problem.checkpoint.store.get("turn", depends, make)
+        if meta["val"] >= highest:
+            best, highest = keep, meta["val"]
+        keep = after["keep"].to(problem.device)
 
-    network, sparse = problem.network(), edges.subset(keep)
+    network, sparse = problem.network(), edges.subset(best)
     network.module.load_state_dict(anchor.model)
     with seeded(problem.settings.seed + 2):
         trainer = problem.trainer(network)
         epochs = problem.settings.sparse_epochs
-        best = train(trainer, sparse, epochs, "sparse", sparsity, problem.watch, problem.checkpoint)
+        last = train(trainer, sparse, epochs, "sparse", sparsity, problem.watch, problem.checkpoint)
     seconds = {"anchor": anchor.seconds, "topology": prepared - start, "sparse": clock() - prepared}
-    scores = keep.double() + prior.worth / (1 + prior.worth.max())  # every kept edge above every other
-    return Found(keep, scores, network.module, trainer.logits(sparse), best.val, seconds)
+    scores = best.double() + prior.worth / (1 + prior.worth.max())  # every kept edge above every other
+    return Found(best, scores, network.module, trainer.logits(sparse), last.val, seconds)
 
 
-def _fresh(problem: Problem, keep: torch.Tensor, number: int) -> Network:
-    """A network trained for E epochs on these edges, of a seed that nothing else uses."""
-    seed = problem.settings.seed + APART * (number + 1)
+def beliefs(problem: Problem) -> Tensor:
+    """Mean log-probabilities of five networks trained plainly on all edges, the dense baseline among them."""
+    settings = problem.settings
+
+    def make() -> Content:
+        first = problem.dense.logits
+        others = [fresh(problem, None, -k, settings.sparse_epochs)[0] for k in range(2, BELIEVERS + 1)]
+        with torch.no_grad():
+            answers = [first, *(network.logits(problem.edges) for network in others)]
+        if not problem.task.multilabel:
+            answers = [logits.log_softmax(-1) for logits in answers]
+        return {"logits": torch.stack(answers).mean(0)}, {}
+
+    depends = {**problem.depends, "sparse_epochs": settings.sparse_epochs}
+    return problem.store.get("beliefs", depends, make)[0]["logits"].to(problem.device)
+
+
+def fresh(problem: Problem, keep: Tensor | None, number: int, more: int = 0) -> tuple[Network, float]:
+    """A network trained for E epochs, or more, on these edges (None: all), of a seed that nothing else uses."""
+    seed = (problem.settings.seed + APART * (number + 1)) % 2**31
     network = problem.network(seed)
     with seeded(seed + 1):
         if isinstance(network, OwnNetwork):
             reset_parameters(network.module)
-        trainer, sparse = problem.trainer(network), problem.edges.subset(keep)
+        sparse = problem.edges if keep is None else problem.edges.subset(keep)
+        trainer, epochs = problem.trainer(network), problem.settings.anchor_epochs + more
         sparsity = 1 - sparse.num_edges / problem.edges.num_edges
-        epochs = problem.settings.anchor_epochs
-        train(trainer, sparse, epochs, "turn", sparsity, problem.watch, problem.checkpoint)
+        best = train(trainer, sparse, epochs, "turn", sparsity, problem.watch, problem.checkpoint)
     network.module.eval()
-    return network
+    return network, best.val
