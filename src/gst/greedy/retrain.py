@@ -15,7 +15,7 @@ from gst.nn.network import Network
 from gst.select import top_k
 from gst.task import Task
 
-EXCHANGES = (1.0, 0.5, 0.3, 0.2, 0.1, 0.1, 0.1, 0.1)  # τ of each turn
+EXCHANGES = (0.5, 0.3, 0.2, 0.15, 0.1, 0.1, 0.1, 0.1)  # τ of each turn
 NETWORKS = 2  # fresh ones in each turn
 FLOOR = 1e-3  # agreement of ends that do not agree at all
 
