@@ -162,22 +162,27 @@ def transform(layer: int, node: int, weight: np.ndarray, layers: Layers, hidden:
 
 
 @lean
-def answer(wanted: np.ndarray, out: np.ndarray, layers: Layers) -> float:
-    """Cross entropy of softmax(out / T) with what is wanted. Of labels, the sum over their two outcomes."""
-    factor, loss = 1 / layers.temperature, 0.0
+def hoped(wanted: np.ndarray, out: np.ndarray, layers: Layers) -> float:
+    """⟨wanted, out / T⟩; cross entropy is :func:`partition` less this."""
+    total = 0.0
+    for c in range(out.size):
+        total += wanted[c] * out[c]
+    return total / layers.temperature
+
+
+@lean
+def partition(out: np.ndarray, layers: Layers) -> float:
+    """log Σ_c exp(out_c / T), of labels Σ_c log(1 + exp(out_c / T))."""
+    factor, top, total = 1 / layers.temperature, out[0], 0.0
     if layers.labels:
         for c in range(out.size):
-            scaled = out[c] * factor
-            loss += max(scaled, 0.0) - wanted[c] * scaled + np.log1p(np.exp(-abs(scaled)))
-        return loss
-    top, total = out[0], 0.0
+            total += max(out[c] * factor, 0.0) + np.log1p(np.exp(-abs(out[c] * factor)))
+        return total
     for c in range(1, out.size):
         top = max(top, out[c])
     for c in range(out.size):
-        scaled = (out[c] - top) * factor
-        total += np.exp(scaled)
-        loss -= wanted[c] * scaled
-    return np.log(total) + loss
+        total += np.exp((out[c] - top) * factor)
+    return np.log(total) + top * factor
 
 
 @lean
@@ -220,17 +225,24 @@ def change(edge: int, sign: float, lists: Lists, layers: Layers, state: State, t
         for side in range(2):
             if trial.ends[side] >= 0:
                 _switch(layer, 2 * edge + side, sign, lists, layers, state, trial)
-        for k in range(trial.size[layer]):
+        last = number + 1 == layers.depth
+        for k in range(trial.size[layer]):  # all that must be fetched, in a loop so short that fetches overlap
             node = trial.nodes[layer, k]
             _output(layer, node, k, layers, state, trial)
+            if last:
+                trial.loss[network, k] = -hoped(
+                    layers.wanted[network, node], row_of(trial.out, layer, k, layers), layers
+                )
+                delta -= state.loss[network, node]
+        for k in range(trial.size[layer]):
             out = row_of(trial.out, layer, k, layers)
-            if number + 1 < layers.depth:
+            if last:
+                trial.loss[network, k] += partition(out, layers)
+                delta += trial.loss[network, k]
+            else:
                 transform(layer + 1, k, layers.weight, layers, out, trial.sent)
                 if state.extra.size > 0:
                     transform(layer + 1, k, layers.root, layers, out, trial.extra)
-            else:
-                trial.loss[network, k] = answer(layers.wanted[network, node], out, layers)
-                delta += trial.loss[network, k] - state.loss[network, node]
     return delta
 
 

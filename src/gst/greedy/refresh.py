@@ -3,7 +3,7 @@
 import numpy as np
 
 from gst.greedy.arrays import Layers, Lists, State, Trial, kernel
-from gst.greedy.kernels import answer, chances, copy, moved, row_of, scales, transform
+from gst.greedy.kernels import chances, copy, hoped, moved, partition, row_of, scales, transform
 
 
 @kernel
@@ -43,7 +43,7 @@ def _forward(layer: int, lists: Lists, layers: Layers, state: State, trial: Tria
             if state.extra.size > 0:
                 transform(layer + 1, node, layers.root, layers, out, state.extra)
         else:
-            state.loss[network, node] = answer(layers.wanted[network, node], out, layers)
+            state.loss[network, node] = partition(out, layers) - hoped(layers.wanted[network, node], out, layers)
             drift[node] += moved(old, out, layers, trial)
         copy(out, old)
 
