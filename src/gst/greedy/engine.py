@@ -14,7 +14,7 @@ from gst.greedy.target import Target
 from gst.greedy.trials import Trials
 from gst.nn.network import NativeNetwork, Network
 
-ROWS = 1000.0  # that an early step may recompute on average, for each network
+ROWS = 2000.0  # that an early step may recompute on average, for each network
 TOLERANCE = 0.003  # how far answers may move before the edges around are looked at again
 
 

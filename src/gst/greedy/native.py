@@ -11,7 +11,7 @@ from gst.graph import EdgeSet
 from gst.greedy.arrays import MEAN, SUM, SYMMETRIC, Layers, Lists, State, Trial
 from gst.greedy.search import Incidence, Model
 from gst.greedy.target import Target
-from gst.nn.features import Features, SparseFeatures, linear
+from gst.nn.features import Features, linear
 from gst.nn.layers import ClusterGCNLayer, GCNLayer, GINLayer, SAGELayer
 from gst.nn.network import NativeNetwork, Network
 
@@ -156,17 +156,23 @@ def _without_edges(
     extra: list[Tensor] = []
     outputs: list[Tensor] = []
     for first, x in zip(range(0, len(stack), depth), features, strict=True):
-        hidden: Features = SparseFeatures(x.pattern, x.values.double()) if isinstance(x, SparseFeatures) else x.double()
+        hidden: Features = x
         for layer in stack[first : first + depth]:
             s, t = _scales(layer.norm, layer.base)
-            sent.append(linear(hidden, layer.weight.double()))
+            sent.append(_product(hidden, layer.weight))
             out = (s * t * layer.own).unsqueeze(1) * sent[-1] + layer.bias
             if layer.root is not None:
-                extra.append(linear(hidden, layer.root.double()))
+                extra.append(_product(hidden, layer.root))
                 out = out + extra[-1]
             outputs.append(out)
             hidden = torch.relu(out)
     return sent, extra, outputs
+
+
+def _product(x: Features, weight: Tensor) -> Tensor:
+    """H·W. Features are not copied to double for it: their products are as exact as the network's own."""
+    double = isinstance(x, Tensor) and x.dtype == torch.float64
+    return linear(x, weight.double() if double else weight).double()
 
 
 def _scales(norm: int, flow: Tensor) -> tuple[Tensor, Tensor]:
