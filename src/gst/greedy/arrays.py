@@ -90,7 +90,7 @@ class Trial(NamedTuple):
     out: np.ndarray  # what comes in besides, then the output
     loss: np.ndarray  # [K, slot]
     step: np.ndarray  # [widest] what one sender sends besides
-    mark: np.ndarray  # [K·L, N] first + slot of a node touched
+    mark: np.ndarray  # [N, K·L] first + slot of a node touched
     first: np.ndarray  # [K·L] what is below is from earlier trials
     nodes: np.ndarray  # [K·L, slot] the nodes touched …
     size: np.ndarray  # [K·L] … and their number

@@ -52,11 +52,11 @@ def _flow(node: int, state: State, trial: Trial) -> float:
 @lean
 def _slot(layer: int, node: int, layers: Layers, trial: Trial) -> int:
     """Where a node that is touched stands; the first time, nothing has come in yet."""
-    slot = trial.mark[layer, node] - trial.first[layer]
+    slot = trial.mark[node, layer] - trial.first[layer]
     if slot < 0:
         slot = trial.size[layer]
         trial.size[layer] += 1
-        trial.mark[layer, node] = trial.first[layer] + slot
+        trial.mark[node, layer] = trial.first[layer] + slot
         trial.nodes[layer, slot] = node
         into = row_of(trial.out, layer, slot, layers)
         for c in range(into.size):
@@ -67,7 +67,7 @@ def _slot(layer: int, node: int, layers: Layers, trial: Trial) -> int:
 @lean
 def _before(layer: int, node: int, layers: Layers, trial: Trial) -> int:
     """The slot of a node in the layer before, where what it puts into this one is; −1: it is as it was."""
-    return max(trial.mark[layer - 1, node] - trial.first[layer - 1], -1) if layers.inputs[layer] > 0 else -1
+    return max(trial.mark[node, layer - 1] - trial.first[layer - 1], -1) if layers.inputs[layer] > 0 else -1
 
 
 @macro

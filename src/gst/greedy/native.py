@@ -131,7 +131,6 @@ def as_model(
         slope=np.zeros(int((width * count).sum())),
         loss=np.stack([_float64(target.loss(w.double(), z) + target.entropy(w.double())) for w, z in answers]),
     )
-    shape = (width.size, count)
     trial = Trial(
         ends=np.full(2, -1),
         flow=np.zeros(2),
@@ -140,9 +139,9 @@ def as_model(
         out=np.zeros_like(state.out),
         loss=np.zeros_like(state.loss),
         step=np.zeros(2 * width.max()),
-        mark=np.full(shape, -1),
+        mark=np.full((count, width.size), -1),
         first=np.zeros(width.size, np.int64),
-        nodes=np.zeros(shape, np.int64),
+        nodes=np.zeros((width.size, count), np.int64),
         size=np.zeros(width.size, np.int64),
     )
     return layers, state, trial
