@@ -1,10 +1,12 @@
 """What the search of recipe "deploy" costs: against training, and as graphs grow. JSON on stdout.
 
-    python benchmarks/greedy.py [--datasets cora citeseer pubmed] [--scales 1 2 4 8]
+    python benchmarks/greedy.py [--datasets cora citeseer pubmed computers] [--scales 1 2 4 8]
 
 Processor seconds of one thread, after compilation. ``ratio``: the search against the training of the model it is for
-(E + D = 200 epochs, hidden 64, PubMed 32). ``growth``: the slope of log seconds over log edges on block models of 2,000
-nodes and more, 10 edges a node, 40 % kept.
+(E + D = 200 epochs, hidden 64, PubMed 32). ``answers_alike``: share of all nodes, in percent, that answer as on all
+edges; no label is read. Computers has nodes of up to 2,992 edges. ``growth``: the slope of log seconds over log edges
+on block models of 2,000 nodes and more, 10 edges a node, 40 % kept, the least of three runs, since whoever shares the
+caches slows large graphs more than small ones.
 """
 
 import argparse
@@ -22,8 +24,8 @@ from gst.problem import Problem
 TRAINING: dict[str, Any] = {"lr": 0.01, "anchor_epochs": 100, "sparse_epochs": 100, "cache": False}
 
 
-def cost(problem: Problem, sparsities: list[float]) -> dict[str, Any]:
-    """Seconds of training and of each search."""
+def cost(problem: Problem, sparsities: list[float], times: int = 1) -> dict[str, Any]:
+    """Seconds of training and of each search, the least of so many."""
     start = time.process_time()
     network, _ = problem.train_fresh(None, "dense")
     training, edges = time.process_time() - start, problem.edges
@@ -33,27 +35,36 @@ def cost(problem: Problem, sparsities: list[float]) -> dict[str, Any]:
     deploy(network, edges, logits, 1)  # compiles
     found: dict[str, Any] = {"edges": edges.num_edges, "training": round(training, 2)}
     for sparsity in sparsities:
-        start = time.process_time()
-        deploy(network, edges, logits, edges.num_edges - round(sparsity * edges.num_edges))
-        seconds = time.process_time() - start
-        found[str(sparsity)] = {"seconds": round(seconds, 2), "ratio": round(seconds / training, 2)}
+        seconds = float("inf")
+        for _ in range(times):
+            start = time.process_time()
+            keep, _ = deploy(network, edges, logits, edges.num_edges - round(sparsity * edges.num_edges))
+            seconds = min(seconds, time.process_time() - start)
+        with torch.no_grad():
+            alike = (network.logits(edges.subset(keep)).argmax(1) == logits.argmax(1)).double().mean()
+        found[str(sparsity)] = {
+            "seconds": round(seconds, 2),
+            "ratio": round(seconds / training, 2),
+            "answers_alike": round(100 * float(alike), 1),
+        }
     return found
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--datasets", nargs="*", default=["cora", "citeseer", "pubmed"])
+    parser.add_argument("--datasets", nargs="*", default=["cora", "citeseer", "pubmed", "computers"])
     parser.add_argument("--scales", nargs="*", type=int, default=[1, 2, 4, 8])
     args = parser.parse_args()
     torch.set_num_threads(1)
     found: dict[str, Any] = {}
     for name in args.datasets:
         width = 32 if name == "pubmed" else 64
-        found[name] = cost(Problem(gst.load(name), hidden=width, **TRAINING), [0.4, 0.6, 0.8])
+        sparsities = [0.8, 0.9, 0.95] if name == "computers" else [0.4, 0.6, 0.8]
+        found[name] = cost(Problem(gst.load(name), hidden=width, **TRAINING), sparsities)
     sizes, seconds = [], []
     for scale in args.scales:
         data = gst.load(f"synthetic:nodes={2000 * scale},degree=20")
-        row = cost(Problem(data, hidden=32, **{**TRAINING, "anchor_epochs": 15, "sparse_epochs": 15}), [0.6])
+        row = cost(Problem(data, hidden=32, **{**TRAINING, "anchor_epochs": 15, "sparse_epochs": 15}), [0.6], times=3)
         found[f"synthetic ×{scale}"] = row
         sizes.append(row["edges"])
         seconds.append(row["0.6"]["seconds"])

@@ -17,7 +17,7 @@ def _options() -> dict[str, Any]:
 
     The option is numba's own: where a version does not know it, kernels are slower and right all the same.
     """
-    options: dict[str, Any] = {"cache": True, "error_model": "numpy"}
+    options: dict[str, Any] = {"cache": True, "error_model": "numpy", "fastmath": {"contract", "nsz", "reassoc"}}
     try:
         njit(**{"_nrt": False})(lambda: 0)()  # type: ignore[call-overload]
     except Exception:
@@ -26,21 +26,25 @@ def _options() -> dict[str, Any]:
 
 
 kernel = njit(**_options())
+lean = njit(
+    forceinline=True, **_options()
+)  # for what is small: a call hands over some 300 words, of which it reads ten
 macro = njit(inline="always", **_options())  # for what returns a view
 
 
 class Lists(NamedTuple):
-    """The arcs by source. The kept ones of each source come first, so that walking them costs their number only."""
+    """The arcs by source. The kept ones of each source come first, so that walking them costs their number only.
+
+    Arc 2e is the first of edge e, arc 2e + 1 the second, which a directed edge has not.
+    """
 
     start: np.ndarray  # [N + 1]
-    arc: np.ndarray  # [A] arc ids, permuted within each source
-    place: np.ndarray  # [A] where an arc stands in it
     kept: np.ndarray  # [N] how many arcs of each source are kept
-    source: np.ndarray  # [A]
-    target: np.ndarray  # [A]
-    weight: np.ndarray  # [A]
-    edge: np.ndarray  # [A]
-    edge_arcs: np.ndarray  # [E, 2] the arcs of each edge; −1 for the second of a directed one
+    arc: np.ndarray  # [A] which arc stands here, …
+    target: np.ndarray  # [A] … its target …
+    weight: np.ndarray  # [A] … and weight; permuted within each source
+    place: np.ndarray  # [2 E] where an arc stands; −1: there is none
+    ends: np.ndarray  # [2 E] the source of each arc
 
 
 class Layers(NamedTuple):
@@ -53,12 +57,11 @@ class Layers(NamedTuple):
     row: np.ndarray  # [K·L] where a layer's rows begin in the arrays of State
     inputs: np.ndarray  # [K·L] inputs of each layer; 0 for the first, whose products are made once
     weight_at: np.ndarray  # [K·L] where W begins in weight
-    weight: np.ndarray  # flat, each W row by row
+    weight: np.ndarray  # flat, each W column by column
     root: np.ndarray  # W_root like weight, or empty
     bias: np.ndarray  # [K·L, widest]
     own: np.ndarray  # q, [K·L, N]
     wanted: np.ndarray  # softmax(Z^A / T), or sigmoid of several labels, [K, N, C]
-    entropy: np.ndarray  # of what is wanted, [K, N]
     temperature: float
     labels: bool  # whether the C outputs are labels of their own
 
@@ -69,23 +72,25 @@ class State(NamedTuple):
     flow: np.ndarray  # d, [N]
     sent: np.ndarray  # P of all layers
     extra: np.ndarray  # R of all layers, or empty
-    total: np.ndarray  # U of all layers
+    out: np.ndarray  # outputs of all layers, before the ReLU
     slope: np.ndarray  # ∂KL/∂(t P) of all layers, as of the last refresh
-    chance: np.ndarray  # softmax(Z / T), [K, N, C]
-    loss: np.ndarray  # KL of each node, [K, N]
+    loss: np.ndarray  # cross entropy of each node, [K, N]: KL but for a constant
 
 
 class Trial(NamedTuple):
-    """Room for what would be different: rows of State, valid where ``mark`` shows the current tick."""
+    """Room for what would be different. A touched node has a slot in each layer, so that all of it lies close together.
 
-    flow: np.ndarray
+    Row (l, slot) of its arrays is like row (l, node) of State.
+    """
+
+    ends: np.ndarray  # [2] the nodes into which something else flows; −1: none
+    flow: np.ndarray  # [2] d there
     sent: np.ndarray
     extra: np.ndarray
-    total: np.ndarray
-    chance: np.ndarray
-    loss: np.ndarray
-    out: np.ndarray  # [widest] one node's output of a layer
-    mark: np.ndarray  # [K·L, N] tick at which a layer's output was last touched
-    nodes: np.ndarray  # [K·L, N] the nodes touched …
+    out: np.ndarray  # what comes in besides, then the output
+    loss: np.ndarray  # [K, slot]
+    step: np.ndarray  # [widest] what one sender sends besides
+    mark: np.ndarray  # [N, K·L] first + slot of a node touched
+    first: np.ndarray  # [K·L] what is below is from earlier trials
+    nodes: np.ndarray  # [K·L, slot] the nodes touched …
     size: np.ndarray  # [K·L] … and their number
-    tick: np.ndarray  # [1]

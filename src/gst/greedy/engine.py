@@ -14,7 +14,7 @@ from gst.greedy.target import Target
 from gst.greedy.trials import Trials
 from gst.nn.network import NativeNetwork, Network
 
-ROWS = 1000.0  # that an early step may recompute on average, for each network
+ROWS = 2000.0  # that an early step may recompute on average, for each network
 TOLERANCE = 0.003  # how far answers may move before the edges around are looked at again
 
 
@@ -113,6 +113,7 @@ class Search:
         self._memory = Memory(
             np.full(edges.num_edges, np.nan), np.zeros(edges.num_nodes), np.array([0.0, 0.0, 0.0, 1.0, 0.0])
         )
+        self._least = np.array([float(target.entropy(logits.detach().double()).sum()) for logits in wanted])
         self.scale = self.divergence() / edges.num_edges  # what an edge may hope to do
         if keep is not None:
             self._fill(keep.nonzero().flatten())
@@ -131,7 +132,7 @@ class Search:
 
     def divergence(self) -> float:
         """KL_T of the edges now kept, mean over the networks."""
-        return float(self.model[1].loss.sum(1).mean())
+        return float((self.model[1].loss.sum(1) - self._least).mean())
 
     def memory(self) -> dict[str, Tensor]:
         """All that a later search needs besides the edges in their order."""

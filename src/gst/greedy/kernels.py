@@ -2,7 +2,7 @@
 
 A layer of linear aggregation computes, for every node i,
 
-    out_i = s_i (Σ_j w_ij t_j P_j + q_i t_i P_i) + R_i + b,    P = H·W, R = H·W_root
+    out_i = s_i (U_i + q_i t_i P_i) + R_i + b,    U_i = Σ_j w_ij t_j P_j,    P = H·W, R = H·W_root
 
 where s and t depend on d_i = base_i + Σ_j w_ij, the weight that flows into i:
 
@@ -10,8 +10,9 @@ where s and t depend on d_i = base_i + Σ_j w_ij, the weight that flows into i:
     mean:       s = 1/d, 0 where d = 0; t = 1   (GraphSAGE, Cluster-GCN)
     symmetric:  s = t = 1/√d                    (GCN)
 
-The sums U_i = Σ_j w_ij t_j P_j of all layers are kept. What an edge changes is pushed, as a difference, from the nodes
-that send something else to those that receive it, so a receiver of high degree costs no more than any other.
+The outputs of all layers are kept. What an edge changes is pushed, as a difference, from the nodes that send something
+else to those that receive it, so a receiver of high degree costs no more than any other. Time goes into fetching rows
+from memory: a receiver's own output is all that is fetched, and what is computed lies close together.
 
 A sender of more than ``cap`` kept arcs does not push. What its news would do to the answers is estimated to first
 order, ⟨∂KL/∂(t_j P_j), Δ(t_j P_j)⟩, and :func:`~gst.greedy.refresh.refresh` spreads the news of all such nodes at once,
@@ -20,10 +21,10 @@ exactly, and finds the slopes anew. So the cost of a trial is bounded, whatever 
 
 import numpy as np
 
-from gst.greedy.arrays import MEAN, SUM, SYMMETRIC, Layers, Lists, State, Trial, kernel, macro
+from gst.greedy.arrays import MEAN, SUM, SYMMETRIC, Layers, Lists, State, Trial, kernel, lean, macro
 
 
-@kernel
+@lean
 def scales(norm: int, flow: float) -> tuple[float, float]:
     """s and t; a mean over nothing is zero."""
     if norm == SUM:
@@ -40,163 +41,208 @@ def row_of(array: np.ndarray, layer: int, node: int, layers: Layers) -> np.ndarr
     return array[at : at + layers.width[layer]]
 
 
-@kernel
-def _touch(layer: int, node: int, layers: Layers, state: State, trial: Trial) -> None:
-    if trial.mark[layer, node] == trial.tick[0]:
-        return
-    trial.mark[layer, node] = trial.tick[0]
-    trial.nodes[layer, trial.size[layer]] = node
-    trial.size[layer] += 1
-    _copy(trial.total, state.total, layer, node, layers)
+@lean
+def _flow(node: int, state: State, trial: Trial) -> float:
+    """d of a node in the trial."""
+    if node == trial.ends[0]:
+        return trial.flow[0]
+    return trial.flow[1] if node == trial.ends[1] else state.flow[node]
 
 
-@kernel
-def _changed(layer: int, node: int, layers: Layers, trial: Trial) -> bool:
-    """Whether what goes into a layer at a node differs; the features never do."""
-    return layers.inputs[layer] > 0 and trial.mark[layer - 1, node] == trial.tick[0]
+@lean
+def _slot(layer: int, node: int, layers: Layers, trial: Trial) -> int:
+    """Where a node that is touched stands; the first time, nothing has come in yet."""
+    slot = trial.mark[node, layer] - trial.first[layer]
+    if slot < 0:
+        slot = trial.size[layer]
+        trial.size[layer] += 1
+        trial.mark[node, layer] = trial.first[layer] + slot
+        trial.nodes[layer, slot] = node
+        into = row_of(trial.out, layer, slot, layers)
+        for c in range(into.size):
+            into[c] = 0.0
+    return slot
+
+
+@lean
+def _before(layer: int, node: int, layers: Layers, trial: Trial) -> int:
+    """The slot of a node in the layer before, where what it puts into this one is; −1: it is as it was."""
+    return max(trial.mark[node, layer - 1] - trial.first[layer - 1], -1) if layers.inputs[layer] > 0 else -1
 
 
 @macro
-def _sent(layer: int, node: int, layers: Layers, state: State, trial: Trial) -> np.ndarray:
+def _sent(layer: int, node: int, slot: int, layers: Layers, state: State, trial: Trial) -> np.ndarray:
     """What a node would send."""
-    return row_of(trial.sent if _changed(layer, node, layers, trial) else state.sent, layer, node, layers)
+    return row_of(trial.sent if slot >= 0 else state.sent, layer, slot if slot >= 0 else node, layers)
 
 
-@kernel
-def _send(layer: int, node: int, edge: int, lists: Lists, layers: Layers, state: State, trial: Trial) -> float:
+@lean
+def _send(
+    layer: int, node: int, slot: int, edge: int, lists: Lists, layers: Layers, state: State, trial: Trial
+) -> float:
     """Pushes the difference in what a node sends along its kept arcs, those of ``edge`` excepted.
 
     Where there are too many, nothing is pushed; gives the change of KL that was not followed up.
     """
-    first = lists.start[node]
-    before, after = scales(layers.norm, state.flow[node])[1], scales(layers.norm, trial.flow[node])[1]
-    old, new = row_of(state.sent, layer, node, layers), _sent(layer, node, layers, state, trial)
+    before, after = scales(layers.norm, state.flow[node])[1], scales(layers.norm, _flow(node, state, trial))[1]
+    old, new = row_of(state.sent, layer, node, layers), _sent(layer, node, slot, layers, state, trial)
     if lists.kept[node] > layers.cap:
         slope, missed = row_of(state.slope, layer, node, layers), 0.0
         for c in range(slope.size):
             missed += slope[c] * (after * new[c] - before * old[c])
         return missed
+    step = trial.step[: old.size]
+    for c in range(step.size):
+        step[c] = after * new[c] - before * old[c]
+    first = lists.start[node]
     for at in range(first, first + lists.kept[node]):
-        arc = lists.arc[at]
-        if lists.edge[arc] == edge:
+        if lists.arc[at] >> 1 == edge:
             continue
-        weight = lists.weight[arc]
-        _touch(layer, lists.target[arc], layers, state, trial)
-        into = row_of(trial.total, layer, lists.target[arc], layers)
+        weight, into = lists.weight[at], row_of(trial.out, layer, _slot(layer, lists.target[at], layers, trial), layers)
         for c in range(into.size):
-            into[c] += weight * (after * new[c] - before * old[c])
+            into[c] += weight * step[c]
     return 0.0
 
 
-@kernel
+@lean
 def _switch(layer: int, arc: int, sign: float, lists: Lists, layers: Layers, state: State, trial: Trial) -> None:
     """What the arc itself, come or gone, carries."""
-    source, target = lists.source[arc], lists.target[arc]
-    _touch(layer, target, layers, state, trial)
+    source, target = lists.ends[arc], lists.ends[arc ^ 1]
     if sign > 0:
-        flow, sent = trial.flow[source], _sent(layer, source, layers, state, trial)
+        flow = _flow(source, state, trial)
+        sent = _sent(layer, source, _before(layer, source, layers, trial), layers, state, trial)
     else:
         flow, sent = state.flow[source], row_of(state.sent, layer, source, layers)
-    factor = sign * lists.weight[arc] * scales(layers.norm, flow)[1]
-    into = row_of(trial.total, layer, target, layers)
+    factor = sign * lists.weight[lists.place[arc]] * scales(layers.norm, flow)[1]
+    into = row_of(trial.out, layer, _slot(layer, target, layers, trial), layers)
     for c in range(into.size):
         into[c] += factor * sent[c]
 
 
-@kernel
-def output(
-    layer: int, node: int, flow: float, layers: Layers, total: np.ndarray, sent: np.ndarray, out: np.ndarray
-) -> None:
-    """out_i without R."""
-    s, t = scales(layers.norm, flow)
-    own, bias = layers.own[layer, node] * t, layers.bias[layer]
-    for c in range(total.size):
-        out[c] = s * (total[c] + own * sent[c]) + bias[c]
+@lean
+def _output(layer: int, node: int, slot: int, layers: Layers, state: State, trial: Trial) -> None:
+    """Turns what comes in besides, ΔU, into the output."""
+    out, old = row_of(trial.out, layer, slot, layers), row_of(state.out, layer, node, layers)
+    s, t = scales(layers.norm, state.flow[node])
+    before = _before(layer, node, layers, trial)
+    end = node == trial.ends[0] or node == trial.ends[1]
+    if before < 0 and not end:
+        for c in range(out.size):
+            out[c] = old[c] + s * out[c]
+        return
+    sent, new = row_of(state.sent, layer, node, layers), _sent(layer, node, before, layers, state, trial)
+    own = layers.own[layer, node]
+    if end:
+        s_new, t_new = scales(layers.norm, _flow(node, state, trial))
+        ratio, shift = (s_new / s if s > 0 else 0.0), own * s_new
+        bias = layers.bias[layer]
+        rest = row_of(state.extra, layer, node, layers) if state.extra.size > 0 else bias[:0]
+        for c in range(out.size):
+            fixed = bias[c] + (rest[c] if rest.size > 0 else 0.0)
+            out[c] = fixed + ratio * (old[c] - fixed) + s_new * out[c] + shift * (t_new * new[c] - t * sent[c])
+    else:
+        for c in range(out.size):
+            out[c] = old[c] + s * (out[c] + own * t * (new[c] - sent[c]))
+    if state.extra.size > 0 and before >= 0:
+        was, extra = row_of(state.extra, layer, node, layers), row_of(trial.extra, layer, before, layers)
+        for c in range(out.size):
+            out[c] += extra[c] - was[c]
 
 
-@kernel
+@lean
 def transform(layer: int, node: int, weight: np.ndarray, layers: Layers, hidden: np.ndarray, into: np.ndarray) -> None:
-    """ReLU(hidden)·W into the row of a node."""
+    """ReLU(hidden)·W into the row of a node or slot."""
     row = row_of(into, layer, node, layers)
     for c in range(row.size):
-        row[c] = 0.0
-    for h in range(layers.inputs[layer]):
-        value, at = hidden[h], layers.weight_at[layer] + h * row.size
-        if value > 0:
-            factors = weight[at : at + row.size]
-            for c in range(row.size):
-                row[c] += value * factors[c]
+        at, total = layers.weight_at[layer] + c * hidden.size, 0.0
+        factors = weight[at : at + hidden.size]
+        for h in range(hidden.size):
+            total += max(hidden[h], 0.0) * factors[h]
+        row[c] = total
 
 
-@kernel
-def answer(wanted: np.ndarray, entropy: float, out: np.ndarray, layers: Layers, chance: np.ndarray) -> float:
-    """softmax(out / T) into ``chance``; its KL from what is wanted. Of labels, the sum over their two outcomes."""
+@lean
+def hoped(wanted: np.ndarray, out: np.ndarray, layers: Layers) -> float:
+    """⟨wanted, out / T⟩; cross entropy is :func:`partition` less this."""
+    total = 0.0
+    for c in range(out.size):
+        total += wanted[c] * out[c]
+    return total / layers.temperature
+
+
+@lean
+def partition(out: np.ndarray, layers: Layers) -> float:
+    """log Σ_c exp(out_c / T), of labels Σ_c log(1 + exp(out_c / T))."""
+    factor, top, total = 1 / layers.temperature, out[0], 0.0
     if layers.labels:
-        loss = 0.0
-        for c in range(chance.size):
-            scaled = out[c] / layers.temperature
-            small = np.exp(-abs(scaled))
-            chance[c] = 1 / (1 + small) if scaled > 0 else small / (1 + small)
-            loss += max(scaled, 0.0) - wanted[c] * scaled + np.log1p(small)
-        return loss - entropy
-    top, total, inner = out[0], 0.0, 0.0
-    for c in range(1, chance.size):
+        for c in range(out.size):
+            total += max(out[c] * factor, 0.0) + np.log1p(np.exp(-abs(out[c] * factor)))
+        return total
+    for c in range(1, out.size):
         top = max(top, out[c])
-    for c in range(chance.size):
-        scaled = (out[c] - top) / layers.temperature
-        chance[c] = np.exp(scaled)
-        total += chance[c]
-        inner += wanted[c] * scaled
-    for c in range(chance.size):
-        chance[c] /= total
-    return np.log(total) - inner - entropy
+    for c in range(out.size):
+        total += np.exp((out[c] - top) * factor)
+    return np.log(total) + top * factor
+
+
+@lean
+def chances(out: np.ndarray, layers: Layers, into: np.ndarray) -> None:
+    """softmax(out / T), or sigmoid(out / T) of labels."""
+    total, top = 0.0, out[0]
+    for c in range(1, out.size):
+        top = max(top, out[c])
+    for c in range(out.size):
+        into[c] = np.exp((out[c] - top) / layers.temperature)
+        total += into[c]
+    for c in range(out.size):
+        into[c] = 1 / (1 + np.exp(-out[c] / layers.temperature)) if layers.labels else into[c] / total
 
 
 @kernel
 def change(edge: int, sign: float, lists: Lists, layers: Layers, state: State, trial: Trial) -> float:
     """KL with this edge added (sign 1) or removed (−1) less KL now, sum over networks; details stay in ``trial``."""
-    trial.tick[0] += 1
-    trial.size[:] = 0
-    arcs = lists.edge_arcs[edge]
+    for layer in range(layers.width.size):
+        trial.first[layer] += trial.size[layer]
+        trial.size[layer] = 0
     for side in range(2):
-        arc = arcs[side]
-        if arc >= 0:
-            trial.flow[lists.target[arc]] = state.flow[lists.target[arc]] + sign * lists.weight[arc]
+        arc = 2 * edge + side
+        trial.ends[side] = -1
+        if lists.place[arc] >= 0:
+            trial.ends[side] = lists.ends[arc ^ 1]
+            trial.flow[side] = state.flow[lists.ends[arc ^ 1]] + sign * lists.weight[lists.place[arc]]
     delta = 0.0
     for layer in range(layers.width.size):
         network, number = layer // layers.depth, layer % layers.depth
         if number > 0:
             for k in range(trial.size[layer - 1]):
-                _touch(layer, trial.nodes[layer - 1, k], layers, state, trial)
-                delta += _send(layer, trial.nodes[layer - 1, k], edge, lists, layers, state, trial)
+                node = trial.nodes[layer - 1, k]
+                _slot(layer, node, layers, trial)
+                delta += _send(layer, node, k, edge, lists, layers, state, trial)
+        elif layers.norm == SYMMETRIC:  # its degree scales what an end sends
+            for side in range(2):
+                if trial.ends[side] >= 0:
+                    delta += _send(layer, trial.ends[side], -1, edge, lists, layers, state, trial)
         for side in range(2):
-            arc = arcs[side]
-            if arc >= 0:
-                if number == 0 and layers.norm == SYMMETRIC:  # its degree scales what the target sends
-                    delta += _send(layer, lists.target[arc], edge, lists, layers, state, trial)
-                _switch(layer, arc, sign, lists, layers, state, trial)
-        for k in range(trial.size[layer]):
+            if trial.ends[side] >= 0:
+                _switch(layer, 2 * edge + side, sign, lists, layers, state, trial)
+        last = number + 1 == layers.depth
+        for k in range(trial.size[layer]):  # all that must be fetched, in a loop so short that fetches overlap
             node = trial.nodes[layer, k]
-            total, sent = row_of(trial.total, layer, node, layers), _sent(layer, node, layers, state, trial)
-            output(layer, node, trial.flow[node], layers, total, sent, trial.out)
-            if state.extra.size > 0:
-                changed = _changed(layer, node, layers, trial)
-                extra = row_of(trial.extra if changed else state.extra, layer, node, layers)
-                for c in range(extra.size):
-                    trial.out[c] += extra[c]
-            if number + 1 < layers.depth:
-                transform(layer + 1, node, layers.weight, layers, trial.out, trial.sent)
-                if state.extra.size > 0:
-                    transform(layer + 1, node, layers.root, layers, trial.out, trial.extra)
+            _output(layer, node, k, layers, state, trial)
+            if last:
+                trial.loss[network, k] = -hoped(
+                    layers.wanted[network, node], row_of(trial.out, layer, k, layers), layers
+                )
+                delta -= state.loss[network, node]
+        for k in range(trial.size[layer]):
+            out = row_of(trial.out, layer, k, layers)
+            if last:
+                trial.loss[network, k] += partition(out, layers)
+                delta += trial.loss[network, k]
             else:
-                wanted, entropy = layers.wanted[network, node], layers.entropy[network, node]
-                loss = answer(wanted, entropy, trial.out, layers, trial.chance[network, node])
-                trial.loss[network, node] = loss
-                delta += loss - state.loss[network, node]
-    for side in range(2):
-        arc = arcs[side]
-        if arc >= 0:
-            trial.flow[lists.target[arc]] = state.flow[lists.target[arc]]
+                transform(layer + 1, k, layers.weight, layers, out, trial.sent)
+                if state.extra.size > 0:
+                    transform(layer + 1, k, layers.root, layers, out, trial.extra)
     return delta
 
 
@@ -210,53 +256,52 @@ def apply(edge: int, sign: float, lists: Lists, layers: Layers, state: State, tr
         network, last = layer // layers.depth, (layer + 1) % layers.depth == 0
         for k in range(trial.size[layer]):
             node = trial.nodes[layer, k]
-            _copy(state.total, trial.total, layer, node, layers)
+            old, new = row_of(state.out, layer, node, layers), row_of(trial.out, layer, k, layers)
             if last:
-                state.loss[network, node] = trial.loss[network, node]
-                drift[node] += settle(state.chance[network, node], trial.chance[network, node])
+                drift[node] += moved(old, new, layers, trial)
+                state.loss[network, node] = trial.loss[network, k]
             else:
-                _copy(state.sent, trial.sent, layer + 1, node, layers)
+                copy(row_of(trial.sent, layer + 1, k, layers), row_of(state.sent, layer + 1, node, layers))
                 if state.extra.size > 0:
-                    _copy(state.extra, trial.extra, layer + 1, node, layers)
+                    copy(row_of(trial.extra, layer + 1, k, layers), row_of(state.extra, layer + 1, node, layers))
+            copy(new, old)
     for side in range(2):
-        arc = lists.edge_arcs[edge, side]
-        if arc >= 0:
-            target = lists.target[arc]
-            state.flow[target] += sign * lists.weight[arc]
-            trial.flow[target] = state.flow[target]
-            drift[target] += lists.weight[arc] / state.flow[target] if state.flow[target] > 0 else 1.0
-    _move(edge, sign, lists)
+        target, arc = trial.ends[side], 2 * edge + side
+        if target >= 0:
+            weight = lists.weight[lists.place[arc]]
+            state.flow[target] = trial.flow[side]
+            drift[target] += weight / state.flow[target] if state.flow[target] > 0 else 1.0
+            _move(arc, sign, lists)
 
 
-@kernel
-def settle(chance: np.ndarray, new: np.ndarray) -> float:
-    moved = 0.0
-    for c in range(chance.size):
-        moved += abs(new[c] - chance[c]) / 2
-        chance[c] = new[c]
-    return moved
+@lean
+def moved(old: np.ndarray, new: np.ndarray, layers: Layers, trial: Trial) -> float:
+    """How far apart two answers are."""
+    before, distance = trial.step[: old.size], 0.0
+    after = trial.step[old.size : 2 * old.size]
+    chances(old, layers, before)
+    chances(new, layers, after)
+    for c in range(old.size):
+        distance += abs(after[c] - before[c]) / 2
+    return distance
 
 
-@kernel
-def _copy(into: np.ndarray, new: np.ndarray, layer: int, node: int, layers: Layers) -> None:
-    to, source = row_of(into, layer, node, layers), row_of(new, layer, node, layers)
-    for c in range(to.size):
-        to[c] = source[c]
+@lean
+def copy(row: np.ndarray, into: np.ndarray) -> None:
+    for c in range(into.size):
+        into[c] = row[c]
 
 
-@kernel
-def _move(edge: int, sign: float, lists: Lists) -> None:
-    """Swaps the arcs of an edge across the border between the kept arcs of their source and the others."""
-    for side in range(2):
-        arc = lists.edge_arcs[edge, side]
-        if arc < 0:
-            continue
-        source = lists.source[arc]
-        if sign < 0:
-            lists.kept[source] -= 1
-        here, border = lists.place[arc], lists.start[source] + lists.kept[source]
-        other = lists.arc[border]
-        lists.arc[here], lists.arc[border] = other, arc
-        lists.place[other], lists.place[arc] = here, border
-        if sign > 0:
-            lists.kept[source] += 1
+@lean
+def _move(arc: int, sign: float, lists: Lists) -> None:
+    """Swaps an arc across the border between the kept arcs of its source and the others."""
+    source = lists.ends[arc]
+    if sign < 0:
+        lists.kept[source] -= 1
+    here, border = lists.place[arc], lists.start[source] + lists.kept[source]
+    lists.place[lists.arc[border]], lists.place[arc] = here, border
+    lists.arc[here], lists.arc[border] = lists.arc[border], arc
+    lists.target[here], lists.target[border] = lists.target[border], lists.target[here]
+    lists.weight[here], lists.weight[border] = lists.weight[border], lists.weight[here]
+    if sign > 0:
+        lists.kept[source] += 1

@@ -11,7 +11,7 @@ from gst.graph import EdgeSet
 from gst.greedy.arrays import MEAN, SUM, SYMMETRIC, Layers, Lists, State, Trial
 from gst.greedy.search import Incidence, Model
 from gst.greedy.target import Target
-from gst.nn.features import Features, SparseFeatures, linear
+from gst.nn.features import Features, linear
 from gst.nn.layers import ClusterGCNLayer, GCNLayer, GINLayer, SAGELayer
 from gst.nn.network import NativeNetwork, Network
 
@@ -68,16 +68,24 @@ def all_linear(networks: Sequence[Network]) -> bool:
 
 def as_lists(edges: EdgeSet) -> tuple[Lists, Incidence]:
     """The arcs and edges of each node, none of them kept yet."""
-    source, target = (row.cpu().numpy().copy() for row in edges.arcs)
-    edge, arcs = edges.arc_edge.cpu().numpy(), edges.arcs.shape[1]
+    sides = 1 if edges.directed else 2
+    source, target = edges.arcs.cpu().numpy()
+    first = np.argsort(edges.arc_edge.cpu().numpy(), kind="stable").reshape(edges.num_edges, sides)
+    number = np.empty(source.size, np.int64)  # 2e + side
+    number[first] = 2 * np.arange(edges.num_edges)[:, None] + np.arange(sides)
     order = np.argsort(source, kind="stable")
-    place = np.empty(arcs, np.int64)
-    place[order] = np.arange(arcs)
-    edge_arcs = np.full((edges.num_edges, 2), -1, np.int64)
-    edge_arcs[:, : 1 if edges.directed else 2] = np.argsort(edge, kind="stable").reshape(edges.num_edges, -1)
-    weight = np.ones(arcs) if edges.arc_weight is None else _float64(edges.arc_weight)
-    start, kept = _starts(source, edges.num_nodes), np.zeros(edges.num_nodes, np.int64)
-    lists = Lists(start, order, place, kept, source, target, weight, edge, edge_arcs)
+    place = np.full(2 * edges.num_edges, -1)
+    place[number[order]] = np.arange(source.size)
+    weight = np.ones(source.size) if edges.arc_weight is None else _float64(edges.arc_weight)
+    lists = Lists(
+        start=_starts(source, edges.num_nodes),
+        kept=np.zeros(edges.num_nodes, np.int64),
+        arc=number[order],
+        target=target[order],
+        weight=weight[order],
+        place=place,
+        ends=np.stack([source[first[:, 0]], target[first[:, 0]]], axis=1).ravel(),
+    )
     ends = edges.pairs.flatten().cpu().numpy()
     return lists, Incidence(_starts(ends, edges.num_nodes), np.argsort(ends, kind="stable") % edges.num_edges)
 
@@ -105,32 +113,36 @@ def as_model(
         row=_before(width * count),
         inputs=inputs,
         weight_at=_before(inputs * width),
-        weight=_flat([layer.weight for layer in later]),
-        root=_flat([layer.root for layer in later if layer.root is not None]),
+        weight=_flat([layer.weight.T for layer in later]),
+        root=_flat([layer.root.T for layer in later if layer.root is not None]),
         bias=bias,
         own=np.stack([_float64(layer.own) for layer in stack]),
         wanted=np.stack([_float64(chance) for chance in chances]),
-        entropy=np.stack([_float64(target.entropy(logits.double())) for logits in wanted]),
         temperature=target.temperature,
         labels=target.labels,
     )
-    sent, extra, logits = _without_edges(stack, [network.x for network in networks], depth)
+    sent, extra, out = _without_edges(stack, [network.x for network in networks], depth)
+    answers = zip(wanted, out[depth - 1 :: depth], strict=True)
     state = State(
         flow=_float64(stack[0].base).copy(),
         sent=_flat(sent),
         extra=_flat(extra),
-        total=np.zeros(int((width * count).sum())),
+        out=_flat(out),
         slope=np.zeros(int((width * count).sum())),
-        chance=np.stack([_float64(target.chance(found)) for found in logits]),
-        loss=np.stack([_float64(target.loss(w.double(), z)) for w, z in zip(wanted, logits, strict=True)]),
+        loss=np.stack([_float64(target.loss(w.double(), z) + target.entropy(w.double())) for w, z in answers]),
     )
     trial = Trial(
-        **{name: array.copy() for name, array in state._asdict().items() if name != "slope"},
-        out=np.zeros(width.max()),
-        mark=np.zeros((width.size, count), np.int64),
+        ends=np.full(2, -1),
+        flow=np.zeros(2),
+        sent=np.zeros_like(state.sent),
+        extra=np.zeros_like(state.extra),
+        out=np.zeros_like(state.out),
+        loss=np.zeros_like(state.loss),
+        step=np.zeros(2 * width.max()),
+        mark=np.full((count, width.size), -1),
+        first=np.zeros(width.size, np.int64),
         nodes=np.zeros((width.size, count), np.int64),
         size=np.zeros(width.size, np.int64),
-        tick=np.zeros(1, np.int64),
     )
     return layers, state, trial
 
@@ -138,22 +150,28 @@ def as_model(
 def _without_edges(
     stack: list[Linear], features: list[Features], depth: int
 ) -> tuple[list[Tensor], list[Tensor], list[Tensor]]:
-    """P and R of all layers and the logits of all networks."""
+    """P, R and outputs of all layers."""
     sent: list[Tensor] = []
     extra: list[Tensor] = []
-    answers: list[Tensor] = []
+    outputs: list[Tensor] = []
     for first, x in zip(range(0, len(stack), depth), features, strict=True):
-        hidden: Features = SparseFeatures(x.pattern, x.values.double()) if isinstance(x, SparseFeatures) else x.double()
+        hidden: Features = x
         for layer in stack[first : first + depth]:
             s, t = _scales(layer.norm, layer.base)
-            sent.append(linear(hidden, layer.weight.double()))
+            sent.append(_product(hidden, layer.weight))
             out = (s * t * layer.own).unsqueeze(1) * sent[-1] + layer.bias
             if layer.root is not None:
-                extra.append(linear(hidden, layer.root.double()))
+                extra.append(_product(hidden, layer.root))
                 out = out + extra[-1]
+            outputs.append(out)
             hidden = torch.relu(out)
-        answers.append(out)
-    return sent, extra, answers
+    return sent, extra, outputs
+
+
+def _product(x: Features, weight: Tensor) -> Tensor:
+    """H·W. Features are not copied to double for it: their products are as exact as the network's own."""
+    double = isinstance(x, Tensor) and x.dtype == torch.float64
+    return linear(x, weight.double() if double else weight).double()
 
 
 def _scales(norm: int, flow: Tensor) -> tuple[Tensor, Tensor]:

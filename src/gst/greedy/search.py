@@ -46,10 +46,8 @@ def _commit(edge: int, sign: float, lists: Lists, model: Model, memory: Memory) 
     """Makes the step that was tried last; whether it was time for a refresh."""
     layers, state, trial = model
     apply(edge, sign, lists, layers, state, trial, memory.drift)
-    for side in range(2):
-        arc = lists.edge_arcs[edge, side]
-        if arc >= 0 and lists.kept[lists.source[arc]] > layers.cap:
-            memory.pace[1] = 1
+    if max(lists.kept[lists.ends[2 * edge]], lists.kept[lists.ends[2 * edge + 1]]) > layers.cap:
+        memory.pace[1] = 1
     memory.pace[0] += 1
     memory.pace[4] += sign
     if memory.pace[1] == 0 or memory.pace[0] < max(SHORTEST, SPAN * memory.pace[4]):
