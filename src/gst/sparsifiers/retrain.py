@@ -23,7 +23,7 @@ def retrain(problem: Problem, anchor: Anchor, kept: int) -> Found:
 
     In every turn two fresh networks train E epochs on the edges kept so far; then edges are exchanged, by what each
     does to the mean divergence of their answers from :func:`beliefs`, and by a prior: agreement and label flow. Of all
-    the graphs on the way, the one whose networks validate best is taken.
+    the graphs on the way, the one whose networks agree best with the beliefs is taken: no label decides.
     """
     edges, clock, task = problem.edges, problem.checkpoint.clock, problem.task
     start, sparsity = clock(), 1 - kept / edges.num_edges
@@ -31,19 +31,21 @@ def retrain(problem: Problem, anchor: Anchor, kept: int) -> Found:
     prior = Prior.of(edges, wanted, task)
     keep = best = prior.first(edges, kept)
     target, highest = Target.of(wanted, task.multilabel, SHARPNESS), -1.0
+    answers = task.predict(wanted)
     prepared = clock()
     for number, ratio in enumerate((*EXCHANGES, 0.0) if 0 < kept < edges.num_edges else ()):
 
         def make(keep: Tensor = keep, number: int = number, ratio: float = ratio) -> Content:
-            found = [fresh(problem, keep, NETWORKS * number + k) for k in range(NETWORKS)]
-            networks = [network for network, _ in found]
+            networks = [fresh(problem, keep, NETWORKS * number + k) for k in range(NETWORKS)]
+            with torch.no_grad():
+                given = torch.stack([task.predict(network.logits(edges.subset(keep))) for network in networks])
             after = turn(edges, keep, networks, wanted, target, prior, ratio) if ratio else keep
-            return {"keep": after}, {"val": sum(val for _, val in found) / NETWORKS}
+            return {"keep": after}, {"agreement": float((given == answers).double().mean())}
 
         depends = {"turn": number, "kept": kept, **problem.depends}
         after, meta = problem.checkpoint.store.get("turn", depends, make)
-        if meta["val"] >= highest:
-            best, highest = keep, meta["val"]
+        if meta["agreement"] >= highest:
+            best, highest = keep, meta["agreement"]
         keep = after["keep"].to(problem.device)
 
     network, sparse = problem.network(), edges.subset(best)
@@ -63,7 +65,7 @@ def beliefs(problem: Problem) -> Tensor:
 
     def make() -> Content:
         first = problem.dense.logits
-        others = [fresh(problem, None, -k, settings.sparse_epochs)[0] for k in range(2, BELIEVERS + 1)]
+        others = [fresh(problem, None, -k, settings.sparse_epochs) for k in range(2, BELIEVERS + 1)]
         with torch.no_grad():
             answers = [first, *(network.logits(problem.edges) for network in others)]
         if not problem.task.multilabel:
@@ -74,7 +76,7 @@ def beliefs(problem: Problem) -> Tensor:
     return problem.store.get("beliefs", depends, make)[0]["logits"].to(problem.device)
 
 
-def fresh(problem: Problem, keep: Tensor | None, number: int, more: int = 0) -> tuple[Network, float]:
+def fresh(problem: Problem, keep: Tensor | None, number: int, more: int = 0) -> Network:
     """A network trained for E epochs, or more, on these edges (None: all), of a seed that nothing else uses."""
     seed = (problem.settings.seed + APART * (number + 1)) % 2**31
     network = problem.network(seed)
@@ -84,6 +86,6 @@ def fresh(problem: Problem, keep: Tensor | None, number: int, more: int = 0) -> 
         sparse = problem.edges if keep is None else problem.edges.subset(keep)
         trainer, epochs = problem.trainer(network), problem.settings.anchor_epochs + more
         sparsity = 1 - sparse.num_edges / problem.edges.num_edges
-        best = train(trainer, sparse, epochs, "turn", sparsity, problem.watch, problem.checkpoint)
+        train(trainer, sparse, epochs, "turn", sparsity, problem.watch, problem.checkpoint)
     network.module.eval()
-    return network, best.val
+    return network
