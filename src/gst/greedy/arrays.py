@@ -17,7 +17,7 @@ def _options() -> dict[str, Any]:
 
     The option is numba's own: where a version does not know it, kernels are slower and right all the same.
     """
-    options: dict[str, Any] = {"cache": True, "error_model": "numpy", "fastmath": {"contract", "nsz", "reassoc"}}
+    options: dict[str, Any] = {"cache": True, "error_model": "numpy"}
     try:
         njit(**{"_nrt": False})(lambda: 0)()  # type: ignore[call-overload]
     except Exception:

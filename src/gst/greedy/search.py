@@ -105,10 +105,10 @@ def walk(
     seen = np.full(open_.size, -1)
     step = 0
     while step < count:
-        old, edge = heapq.heappop(heap)
-        if not open_[edge] or old != value[edge]:
-            continue  # a newer entry stands for it
+        _tidy(heap, open_, value)
+        edge = heapq.heappop(heap)[1]
         value[edge] = _value(edge, sign, prior, lists, model)
+        _tidy(heap, open_, value)
         if value[edge] > heap[0][0] + trifle:
             heapq.heappush(heap, (value[edge], edge))
             continue
@@ -130,6 +130,13 @@ def walk(
         _budget(rows / (1 + EARLY * memory.pace[4] / open_.size) - spent, memory)
         step += 1
     return order, paid
+
+
+@macro
+def _tidy(heap: list[tuple[float, int]], open_: np.ndarray, value: np.ndarray) -> None:
+    """Takes entries off the top for which newer ones stand: what a search that goes on has not, must not matter."""
+    while heap[0][1] >= 0 and (not open_[heap[0][1]] or heap[0][0] != value[heap[0][1]]):
+        heapq.heappop(heap)
 
 
 @macro
