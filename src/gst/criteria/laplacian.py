@@ -6,8 +6,8 @@ import numpy as np
 from numba import njit
 from scipy import sparse
 
-from gst.compiled.kernels import product
 from gst.graph import EdgeSet
+from gst.nn.kernels import product
 
 LARGE = 1 << 16  # nodes from which on it is solved in single precision
 _TINY = np.finfo(float).tiny
