@@ -164,6 +164,11 @@ class EdgeSet:
         )
 
     @cached_property
+    def beneath(self) -> "EdgeSet":
+        """The undirected graph beneath a directed one; its first columns are the arcs, in their order."""
+        return EdgeSet.from_edge_index(torch.cat([self.pairs, self.pairs.flip(0)], dim=1), self.num_nodes)
+
+    @cached_property
     def neighbours(self) -> Neighbours:
         """The arcs by target, in little memory: what mini-batches read."""
         return Neighbours.of(self.pairs, self.directed, self.weights, self.loops)
@@ -222,8 +227,7 @@ def undirected(score: Callable[[EdgeSet], Tensor]) -> Callable[[EdgeSet], Tensor
     def of_pairs(edges: EdgeSet) -> Tensor:
         if not edges.directed:
             return score(edges)
-        beneath = EdgeSet.from_edge_index(torch.cat([edges.pairs, edges.pairs.flip(0)], dim=1), edges.num_nodes)
-        return score(beneath)[beneath.column_edge[: edges.num_edges]]
+        return score(edges.beneath)[edges.beneath.column_edge[: edges.num_edges]]
 
     return of_pairs
 

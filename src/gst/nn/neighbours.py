@@ -59,7 +59,7 @@ class Neighbours:
         """[N] diagonal and summed entry values of each row: D̃ of a graph convolution, as in ``gcn_norm``."""
         diagonal = torch.where(self.loops > 0, self.loops, 1.0).double().cpu().numpy()
         values = None if edge_values is None else edge_values.detach().cpu().numpy()
-        return torch.from_numpy(_row_sums(self.start, self.edge, values, self.weight, diagonal)).to(
+        return torch.from_numpy(row_sums(self.start, self.edge, values, self.weight, diagonal)).to(
             self.loops.device, dtype
         )
 
@@ -244,9 +244,10 @@ def _renumber(col: np.ndarray, mark: np.ndarray) -> np.ndarray:
 
 
 @njit(cache=True)
-def _row_sums(
+def row_sums(
     start: np.ndarray, edge: np.ndarray, values: np.ndarray | None, weight: np.ndarray | None, sums: np.ndarray
 ) -> np.ndarray:
+    """Adds what the entries of each row are worth."""
     for i in range(start.size - 1):
         for k in range(start[i], start[i + 1]):
             value = 1.0 if values is None else values[edge[k]]

@@ -18,7 +18,7 @@ from torch import Tensor
 from gst.nn.csr import Pattern, sddmm
 from gst.nn.kernels import fetch, product
 
-_AHEAD = 8  # entries between a fetch and its use
+_AHEAD = 16  # entries between a fetch and its use
 
 
 @dataclass(frozen=True)
