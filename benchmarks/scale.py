@@ -60,7 +60,7 @@ def measure(name: str, hidden: int, repeats: int = 1) -> Iterator[dict[str, Any]
             ("seconds", "cpu_seconds"), (time.perf_counter() - start[0], time.process_time() - start[1]), strict=True
         ):
             known = report.setdefault(clock, {})
-            known[label] = min(round(took, 3), known.get(label, took))
+            known[label] = round(min(took, known.get(label, took)), 3)
         report["peak_gib"][label] = peak_gib()
 
     with stage("load"):
