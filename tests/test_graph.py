@@ -137,3 +137,14 @@ def test_bad_graphs_get_one_clear_line(words):
     with pytest.raises(InputError) as caught:
         check_graph(BAD[words])
     assert words in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_subsets_of_more_edges_than_a_word_has_bits():
+    torch.manual_seed(0)
+    index = torch.randint(60, (2, 900))
+    edges = EdgeSet.from_edge_index(torch.cat([index, index.flip(0)], 1), 60)
+    keep = torch.rand(edges.num_edges) < 0.4
+    subset, column = edges.subset(keep), edges.to_columns(keep, True)
+    number = torch.cat([keep.cumsum(0) - 1, torch.tensor([LOOP])])
+    assert torch.equal(subset.columns, edges.columns[column]) and torch.equal(subset.pairs, edges.pairs[:, keep])
+    assert torch.equal(subset.column_edge, number[edges.column_edge[column]])

@@ -20,7 +20,7 @@ from gst.errors import InputError
 from gst.nn.adjacency import Adjacency
 from gst.nn.csr import Pattern
 from gst.nn.neighbours import Neighbours, induced_pairs
-from gst.numbering import LOOP, number_edges
+from gst.numbering import LOOP, kept_columns, kept_pairs, number_edges
 
 
 @dataclass(frozen=True)
@@ -103,14 +103,15 @@ class EdgeSet:
 
     def subset(self, keep: Tensor) -> "EdgeSet":
         """The kept edges alone, renumbered 0 … kept − 1 in their old order; columns still name the data's own."""
-        number = torch.cat([keep.cumsum(0) - 1, torch.full_like(self.columns[:1], LOOP)])  # [LOOP] is the last
-        column = self.to_columns(keep, True)
+        device, kept = self.pairs.device, keep.cpu().numpy()
+        found = kept_columns(kept, self.columns.cpu().numpy(), self.column_edge.cpu().numpy())
+        columns, column_edge = (torch.from_numpy(part).to(device) for part in found)
         return EdgeSet(
             num_nodes=self.num_nodes,
             directed=self.directed,
-            pairs=self.pairs[:, keep],
-            columns=self.columns[column],
-            column_edge=number[self.column_edge[column]],
+            pairs=torch.from_numpy(kept_pairs(self.pairs.cpu().numpy(), kept)).to(device),
+            columns=columns,
+            column_edge=column_edge,
             weights=None if self.weights is None else self.weights[:, keep],
             loops=self.loops,
         )
@@ -162,6 +163,11 @@ class EdgeSet:
             loops=self.loops,
             num_edges=self.num_edges,
         )
+
+    @cached_property
+    def beneath(self) -> "EdgeSet":
+        """The undirected graph beneath a directed one; its first columns are the arcs, in their order."""
+        return EdgeSet.from_edge_index(torch.cat([self.pairs, self.pairs.flip(0)], dim=1), self.num_nodes)
 
     @cached_property
     def neighbours(self) -> Neighbours:
@@ -222,8 +228,7 @@ def undirected(score: Callable[[EdgeSet], Tensor]) -> Callable[[EdgeSet], Tensor
     def of_pairs(edges: EdgeSet) -> Tensor:
         if not edges.directed:
             return score(edges)
-        beneath = EdgeSet.from_edge_index(torch.cat([edges.pairs, edges.pairs.flip(0)], dim=1), edges.num_nodes)
-        return score(beneath)[beneath.column_edge[: edges.num_edges]]
+        return score(edges.beneath)[edges.beneath.column_edge[: edges.num_edges]]
 
     return of_pairs
 

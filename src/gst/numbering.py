@@ -132,3 +132,63 @@ def _number_arcs(start: np.ndarray, rows: np.ndarray, pairs: np.ndarray, column_
                 last = v
             column_edge[rows[i, 1]] = count - 1
     return count
+
+
+@njit(cache=True)
+def kept_pairs(pairs: np.ndarray, keep: np.ndarray) -> np.ndarray:
+    """The columns of ``pairs`` that are kept."""
+    found = np.empty((2, keep.sum()), np.int64)
+    for end in range(2):
+        count = 0
+        for e in range(keep.size):
+            if keep[e]:
+                found[end, count] = pairs[end, e]
+                count += 1
+    return found
+
+
+def kept_columns(keep: np.ndarray, columns: np.ndarray, column_edge: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The columns of kept edges and of self-loops, and their edges, numbered among those that are kept."""
+    place, edge = np.empty(column_edge.size, np.int64), np.empty(column_edge.size, np.int64)
+    size = _kept_columns(keep, columns, column_edge, place, edge)
+    place.resize(size, refcheck=False)  # in place; what was never written was never there
+    edge.resize(size, refcheck=False)
+    return place, edge
+
+
+@njit(cache=True)
+def _kept_columns(
+    keep: np.ndarray, columns: np.ndarray, column_edge: np.ndarray, place: np.ndarray, edge: np.ndarray
+) -> int:
+    """The number of an edge is that of the kept ones below it.
+
+    A bit an edge and a count every 64 stay in the caches, where a number an edge would not. There is no branch on what
+    is kept: half of the guesses would be wrong.
+    """
+    table = np.zeros((keep.size // 64 + 1, 2), np.uint64)  # bits, and how many are kept below them
+    count, size = 0, 0
+    for e in range(keep.size):
+        if e % 64 == 0:
+            table[e // 64, 1] = count
+        table[e // 64, 0] |= np.uint64(keep[e]) << np.uint64(e % 64)
+        count += keep[e]
+    for c in range(column_edge.size):
+        e = column_edge[c]
+        place[size] = columns[c]
+        if e == LOOP:
+            edge[size] = LOOP
+            size += 1
+        else:
+            word, bit = table[e >> 6, 0], np.uint64(e & 63)
+            edge[size] = np.int64(table[e >> 6, 1]) + _ones(word & ((np.uint64(1) << bit) - np.uint64(1)))
+            size += int((word >> bit) & np.uint64(1))
+    return size
+
+
+@njit(cache=True)
+def _ones(word: np.uint64) -> int:
+    """How many bits are set, added up in fields of 2, 4 and 8 bits."""
+    word -= (word >> np.uint64(1)) & np.uint64(0x5555555555555555)
+    word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return int((word * np.uint64(0x0101010101010101)) >> np.uint64(56))

@@ -9,6 +9,8 @@ from graphs import KINDS, graphs, random_graph
 from gst.graph import EdgeSet
 from gst.nn import layerwise
 from gst.nn.backbones import BACKBONES
+from gst.nn.csr import Pattern
+from gst.nn.features import SparseFeatures
 from gst.nn.layerwise import edge_gradient, layerwise_logits
 from gst.nn.masker import Masker
 
@@ -69,6 +71,23 @@ def test_a_layer_at_a_time_is_the_full_batch(name, kind, run, depth, monkeypatch
     found = edge_gradient(model, x, edges, values, loss)
     assert torch.allclose(found, wanted, atol=1e-6, rtol=1e-6)
     assert bool((found[::3] != 0).any()), "edges of value 0 have a slope as well"
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("name", BACKBONES)
+def test_single_precision_has_kernels_of_its_own(name, sparse, monkeypatch):
+    monkeypatch.setattr(layerwise, "RUN", 11)
+    data = random_graph(nodes=30, edges=90, loops=True)
+    edges, model = EdgeSet.from_data(data), backbone(name).float()
+    x = SparseFeatures(Pattern(*data.x.nonzero().t(), data.x.shape), data.x[data.x != 0]) if sparse else data.x
+    values = 1 + 0.1 * torch.randn(edges.num_edges)
+    values[::3] = 0
+    leaf = values.clone().requires_grad_()
+    wanted = model.run(x, edges.adjacency.blocks(2), leaf)
+    slope = torch.autograd.grad(wanted.square().sum(), leaf)[0]
+    assert torch.allclose(layerwise_logits(model, x, edges, values), wanted, atol=1e-4)
+    found = edge_gradient(model, x, edges, values, lambda logits: logits.square().sum())
+    assert torch.allclose(found, slope, atol=1e-4 * float(slope.abs().max()))
 
 
 @pytest.mark.parametrize("kind", KINDS)

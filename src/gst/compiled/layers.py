@@ -8,7 +8,7 @@ import torch
 from scipy.sparse import csr_matrix
 from torch import Tensor, nn
 
-from gst.compiled import kernels
+from gst.nn import kernels
 from gst.nn.adjacency import Adjacency
 from gst.nn.features import Features, SparseFeatures
 from gst.nn.layers import ClusterGCNLayer, GATLayer, GCNLayer, GINLayer, SAGELayer, gcn_norm, mean_norm, sums_first

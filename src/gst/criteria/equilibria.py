@@ -8,9 +8,11 @@ def combine(semantic: Tensor | None, topology: Tensor | None, semantic_weight: f
 
     The two differ by orders of magnitude, so each is first divided by its mean.
     """
-    terms = [
-        weight * score.double() / score.double().mean().clamp(min=1e-300)
-        for score, weight in ((semantic, semantic_weight), (topology, topology_weight))
-        if score is not None
-    ]
-    return sum(terms[1:], terms[0])
+    total: Tensor | None = None
+    for score, weight in ((semantic, semantic_weight), (topology, topology_weight)):
+        if score is not None:
+            exact = score.double()
+            term = (weight * exact).div_(exact.mean().clamp(min=1e-300))
+            total = term if total is None else total.add_(term)
+    assert total is not None
+    return total

@@ -10,6 +10,7 @@ import torch
 from numba import njit
 from torch import Tensor
 
+from gst.criteria import large
 from gst.criteria.laplacian import Laplacian
 from gst.graph import EdgeSet
 
@@ -25,6 +26,9 @@ def effective_resistance(edges: EdgeSet, weight: Tensor, *, projections: int | N
     relative standard error of √(2/k) an edge.
     """
     conductance = weight.detach().cpu().double().numpy()
+    if projections is not None and edges.num_nodes >= large.LARGE:
+        found = large.projected_resistance(edges, conductance, projections, seed)
+        return torch.from_numpy(np.minimum(found, 1 / conductance, out=found))
     laplacian = Laplacian(edges, conductance)
     u, v = edges.pairs.cpu().numpy()
     if projections is None:

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from gst.nn.csr import Pattern
 from gst.nn.sampler import row_entries
+from gst.nn.shared import Shared
 
 
 @dataclass(frozen=True)
@@ -20,11 +21,11 @@ class Adjacency:
     """
 
     pattern: Pattern
-    source: Tensor  # [nnz] which edge an entry belongs to, or num_edges + i for the diagonal of node i
+    source: Tensor  # [nnz] which edge an entry belongs to, or num_edges + i for the diagonal of row i
     weight: Tensor | None  # [nnz] weight the data gives to the entry (1 on the diagonal); None where all are 1
-    loops: Tensor  # [N] weight of the self-loops that the data carries, 0 elsewhere
+    loops: Tensor  # [rows] weight of the self-loops that the data carries, 0 elsewhere
     num_edges: int
-    degree: Tensor | None = None  # [N] D̃ where the entries alone do not tell: rows of a larger matrix
+    degree: Tensor | Shared | None = None  # [columns] D̃ where entries alone do not tell: rows of a larger matrix
     least: float | None = None  # the lightest weight of that larger matrix
     ungated: dict[Hashable, Tensor] = field(default_factory=dict, compare=False, repr=False)  # see normalised
 
@@ -74,7 +75,7 @@ class Block:
     adjacency: Adjacency
     pattern: Pattern  # [rows, columns], renumbered
     entries: Tensor | None  # which entries of the adjacency these are; None: all
-    nodes: Tensor  # the node of each column
+    nodes: Tensor | None  # the node of each column; None: all nodes are columns
     own: Tensor  # the column of each row's own node
 
     def select(self, values: Tensor) -> Tensor:

@@ -34,6 +34,11 @@ class Backbone(nn.Module):
     def layer(self, inputs: int, outputs: int, *, last: bool) -> nn.Module:
         raise NotImplementedError
 
+    @staticmethod
+    def through_activation(slope: Tensor, active: Tensor) -> Tensor:
+        """The slope before the activation from the one after it and from what it gave, in place: both are used up."""
+        return slope.mul_(active.sign_())
+
     def forward(self, x: Features, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
         """Logits of all nodes."""
         edges = EdgeSet.from_edge_index(edge_index, x.shape[0], edge_weight)
@@ -69,6 +74,10 @@ class GAT(Backbone):
     """Graph attention network (Veličković et al., ICLR 2018): ``hidden`` is the width of all heads together."""
 
     activation = staticmethod(functional.elu)
+
+    @staticmethod
+    def through_activation(slope: Tensor, active: Tensor) -> Tensor:
+        return slope.mul_(active.clamp_(max=0).add_(1))
 
     def __init__(
         self, inputs: int, hidden: int, outputs: int, *, layers: int = 2, dropout: float = 0.5, heads: int = 8

@@ -42,7 +42,7 @@ class Pattern:
         return torch.cat([counts.new_zeros(1), counts.cumsum(0)])
 
     @cached_property
-    def _indices(self) -> tuple[Tensor, Tensor]:
+    def indices(self) -> tuple[Tensor, Tensor]:
         """Row pointers and columns in 32 bits where they fit: the kernels would convert them at every call."""
         small = max(self.nnz, *self.shape) < 2**31
         kind = torch.int32 if small else torch.int64
@@ -56,7 +56,7 @@ class Pattern:
 
     def matrix(self, values: Tensor) -> Tensor:
         """A torch CSR tensor."""
-        return torch.sparse_csr_tensor(*self._indices, values, self.shape, check_invariants=False)
+        return torch.sparse_csr_tensor(*self.indices, values, self.shape, check_invariants=False)
 
 
 def spmm(pattern: Pattern, values: Tensor, dense: Tensor) -> Tensor:

@@ -1,6 +1,7 @@
 """Node features, dense or sparse, and the cheap dropout that both share."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -8,6 +9,7 @@ from torch import Tensor
 
 from gst.nn.csr import Pattern, spmm
 from gst.nn.sampler import row_entries
+from gst.nn.shared import Shared, room, take, token
 
 SPARSE_BELOW = 0.08  # density at which X·W, forward and backward, costs the same either way: benchmarks/features.py
 
@@ -27,6 +29,48 @@ class SparseFeatures:
 Features = Tensor | SparseFeatures
 
 
+class SharedFeatures:
+    """The features of all nodes, read by runs of rows: X·W is taken once for all, and its slope carried back once.
+
+    ``slope``: whether one in X is asked for; ``known``: whether the runs are passed once more for slopes alone.
+    """
+
+    def __init__(self, x: Features, slope: bool = False, known: bool = False) -> None:
+        self.x = x
+        self.shape = x.shape
+        self.token = token(slope)
+        self.known = known
+        self._products: dict[int, tuple[Tensor, Shared]] = {}
+
+    @cached_property
+    def itself(self) -> Shared:
+        assert isinstance(self.x, Tensor)
+        return Shared.of(self.x, self.token, self.known)
+
+    def times(self, weight: Tensor, key: Tensor | None = None) -> Shared:
+        """X·W; ``key``: the parameter that a weight of the moment is made of."""
+        name = id(weight if key is None else key)
+        if name not in self._products:
+            with torch.no_grad():
+                moved = room(weight, self.shape[0], weight.shape[1])
+                if isinstance(self.x, Tensor):
+                    torch.mm(self.x, weight, out=moved)
+                else:
+                    moved += linear(self.x, weight)
+                self._products[name] = weight, Shared.of(moved, self.token, self.known)
+        return self._products[name][1]
+
+    @torch.no_grad()
+    def slope(self) -> Tensor:
+        """What all runs gave back, in X; to be asked for once."""
+        total = self.itself.slope
+        assert total is not None
+        for weight, product in self._products.values():
+            assert product.slope is not None
+            total.addmm_(product.slope, weight.t())
+        return total
+
+
 def as_features(x: Tensor) -> Features:
     """``x`` in the layout in which X·W is faster, decided by its density."""
     nonzero = int(torch.count_nonzero(x))
@@ -36,8 +80,10 @@ def as_features(x: Tensor) -> Features:
     return SparseFeatures(Pattern(row, col, (x.shape[0], x.shape[1])), x[row, col])
 
 
-def rows(x: Features, nodes: Tensor) -> Features:
+def rows(x: Features | SharedFeatures, nodes: Tensor) -> Features:
     """The features of some nodes, given by their sorted ids."""
+    if isinstance(x, SharedFeatures):
+        return take(x.itself, nodes) if isinstance(x.x, Tensor) else rows(x.x, nodes)
     if nodes.numel() == x.shape[0]:
         return x
     if not isinstance(x, SparseFeatures):

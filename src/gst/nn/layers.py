@@ -11,7 +11,8 @@ from torch.nn import functional
 
 from gst.nn.adjacency import Adjacency, Block
 from gst.nn.csr import row_max, row_sum, spmm
-from gst.nn.features import Features, linear, rows
+from gst.nn.features import Features, SharedFeatures, linear, rows
+from gst.nn.shared import Shared, shared_linear, shared_spmm, take
 
 CACHE = 2**21  # numbers that stay in a processor's cache
 
@@ -22,9 +23,13 @@ def glorot(inputs: int, outputs: int) -> nn.Parameter:
     return nn.Parameter(weight)
 
 
-def propagate(block: Block, values: Tensor, x: Features, weight: Tensor) -> Tensor:
+def propagate(block: Block, values: Tensor, x: Features | SharedFeatures, weight: Tensor) -> Tensor:
     """A·X·W in the order that takes less time; sparse features are multiplied first and so stay sparse."""
     values = block.select(values)
+    if isinstance(x, SharedFeatures):  # a product of all nodes is taken once for all blocks: only widths matter
+        if isinstance(x.x, Tensor) and weight.shape[0] <= weight.shape[1]:
+            return shared_spmm(block.pattern, values, x.itself, weight)
+        return shared_spmm(block.pattern, values, x.times(weight))
     if isinstance(x, Tensor) and sums_first(*block.pattern.shape, block.pattern.nnz, *weight.shape):
         return spmm(block.pattern, values, x) @ weight
     return spmm(block.pattern, values, linear(x, weight))
@@ -54,7 +59,7 @@ class GCNLayer(nn.Module):
         self.weight = glorot(inputs, outputs)
         self.bias = nn.Parameter(torch.zeros(outputs))
 
-    def forward(self, x: Features, block: Block, edge_values: Tensor | None) -> Tensor:
+    def forward(self, x: Features | SharedFeatures, block: Block, edge_values: Tensor | None) -> Tensor:
         values = gcn_norm(block.adjacency, edge_values, self.weight.dtype, block.own)
         return propagate(block, values, x, self.weight) + self.bias
 
@@ -70,8 +75,9 @@ def gcn_norm(adjacency: Adjacency, edge_values: Tensor | None, dtype: torch.dtyp
         diagonal = torch.where(adjacency.loops > 0, adjacency.loops, 1.0)
         values = adjacency.values(edge_values, diagonal, dtype)
         if adjacency.degree is not None:
-            scale = adjacency.degree.rsqrt()
-            return values * scale[own][pattern.row] * scale[pattern.col]
+            assert own is not None
+            scale = take(adjacency.degree, own).rsqrt()
+            return values * scale[pattern.row] * take(adjacency.degree, pattern.col).rsqrt()
         scale = row_sum(pattern, values).rsqrt()
         return values * scale[pattern.row] * scale[pattern.col]
 
@@ -91,7 +97,7 @@ class GINLayer(nn.Module):
         self.bias = nn.Parameter(torch.zeros(outputs))
         self.eps = nn.Parameter(torch.zeros(()))
 
-    def forward(self, x: Features, block: Block, edge_values: Tensor | None) -> Tensor:
+    def forward(self, x: Features | SharedFeatures, block: Block, edge_values: Tensor | None) -> Tensor:
         diagonal = block.adjacency.loops.to(self.eps.dtype) + 1 + self.eps
         values = block.adjacency.values(edge_values, diagonal, self.weight.dtype)
         return propagate(block, values, x, self.weight) + self.bias
@@ -114,13 +120,13 @@ class GATLayer(nn.Module):
         self.attend_target = glorot(heads, outputs)
         self.bias = nn.Parameter(torch.zeros(heads * outputs))
 
-    def forward(self, x: Features, block: Block, edge_values: Tensor | None) -> Tensor:
+    def forward(self, x: Features | SharedFeatures, block: Block, edge_values: Tensor | None) -> Tensor:
         pattern, loops = block.pattern, block.adjacency.loops
-        hidden = linear(x, self.weight)
-        by_head = hidden.view(hidden.shape[0], self.heads, -1)
-        source = (by_head * self.attend_source).sum(-1)
-        target = (by_head * self.attend_target).sum(-1)[block.own]
-        logits = functional.leaky_relu(target[pattern.row] + source[pattern.col], 0.2)  # [nnz, heads]
+        hidden = x.times(self.weight) if isinstance(x, SharedFeatures) else linear(x, self.weight)
+        source, target = (self._attend(x, hidden, vector) for vector in (self.attend_source, self.attend_target))
+        logits = functional.leaky_relu(
+            take(target, block.own)[pattern.row] + take(source, pattern.col), 0.2
+        )  # [nnz, heads]
 
         values = block.adjacency.values(edge_values, torch.ones_like(loops), self.weight.dtype)
         values = block.select(values).unsqueeze(1)
@@ -128,8 +134,21 @@ class GATLayer(nn.Module):
         top = row_max(pattern, logits.masked_fill(values == 0, -torch.inf))
         weight = values * (logits - top[pattern.row]).clamp(max=60).exp()
         attention = weight / row_sum(pattern, weight)[pattern.row]
-        parts = [spmm(pattern, a, h) for a, h in zip(attention.unbind(1), by_head.unbind(1), strict=True)]
+        if isinstance(hidden, Shared):
+            parts = [
+                shared_spmm(pattern, a, h) for a, h in zip(attention.unbind(1), hidden.split(self.heads), strict=True)
+            ]
+        else:
+            by_head = hidden.view(hidden.shape[0], self.heads, -1).unbind(1)
+            parts = [spmm(pattern, a, h) for a, h in zip(attention.unbind(1), by_head, strict=True)]
         return torch.cat(parts, dim=1) + self.bias
+
+    def _attend(self, x: Features | SharedFeatures, hidden: Tensor | Shared, vector: Tensor) -> Tensor | Shared:
+        """a·W x of every node and head."""
+        if isinstance(x, SharedFeatures):
+            return x.times((self.weight.view(x.shape[1], self.heads, -1) * vector).sum(-1), vector)
+        assert isinstance(hidden, Tensor)
+        return (hidden.view(hidden.shape[0], self.heads, -1) * vector).sum(-1)
 
 
 class SAGELayer(nn.Module):
@@ -149,14 +168,17 @@ class SAGELayer(nn.Module):
         """With what value a node is its own neighbour: only through self-loops that the data carries."""
         return adjacency.loops
 
-    def forward(self, x: Features, block: Block, edge_values: Tensor | None) -> Tensor:
+    def forward(self, x: Features | SharedFeatures, block: Block, edge_values: Tensor | None) -> Tensor:
         adjacency, dtype = block.adjacency, self.weight.dtype
 
         def make() -> Tensor:
             return mean_norm(adjacency, adjacency.values(edge_values, self.diagonal(adjacency), dtype))
 
         values = adjacency.normalised(edge_values, (type(self), dtype), make)
-        if block.entries is None:  # of a block with its own adjacency, most columns are no rows
+        if isinstance(x, SharedFeatures):
+            dense = isinstance(x.x, Tensor)
+            own = shared_linear(x.itself, block.own, self.root) if dense else linear(rows(x, block.own), self.root)
+        elif block.entries is None:  # of a block with its own adjacency, most columns are no rows
             own = linear(x if block.pattern.shape[0] == x.shape[0] else rows(x, block.own), self.root)
         else:
             own = linear(x, self.root)[block.own]

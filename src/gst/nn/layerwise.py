@@ -13,10 +13,11 @@ from torch import Tensor
 from gst import distributed
 from gst.graph import EdgeSet
 from gst.nn.backbones import Backbone
-from gst.nn.features import Features, rows
+from gst.nn.features import Features, SharedFeatures
 from gst.nn.neighbours import LocalBlock
+from gst.nn.shared import Shared, room, token
 
-RUN = 1 << 21  # arcs read at once
+RUN = 1 << 18  # arcs read at once: what is held of each stays in the caches
 
 
 def layerwise_logits(
@@ -33,57 +34,44 @@ def edge_gradient(
 ) -> Tensor:
     """∂ loss(logits of all nodes) / ∂ values, in evaluation mode, of every edge: also of those whose value is 0."""
     module.eval()
-    degree = edges.neighbours.degree(values, values.dtype)
+    degree = Shared.of(edges.neighbours.degree(values, values.dtype), token(True))
     inputs = _forward(module, x, edges, values, None)
     logits = inputs.pop().requires_grad_()
     slope = torch.autograd.grad(loss(logits), logits)[0]
     del logits
-    to_values, to_degree = torch.zeros_like(values), torch.zeros_like(degree)
+    to_values = torch.zeros_like(values)
     for number in reversed(range(len(module.layers))):
-        given: Features = inputs.pop() if number else x
-        to_given = torch.zeros_like(given) if number else None  # type: ignore[arg-type]
+        fed = inputs.pop() if number else x
+        given = SharedFeatures(fed, slope=number > 0, known=True)
         for run, block in _runs(edges, None):
-            leaves = [values[block.edge].requires_grad_(), degree[block.nodes].requires_grad_()]
-            here = rows(given, block.nodes)
-            if to_given is not None:
-                assert isinstance(here, Tensor)
-                here = (here if here is not given else here.clone()).requires_grad_()
-                leaves.append(here)
-            fed = here if to_given is None else module.activation(here)  # type: ignore[arg-type]
-            out = module.layers[number](fed, block.with_degree(leaves[1]), leaves[0])
-            found = torch.autograd.grad(out, leaves, slope[run], allow_unused=True)
-            to_values.index_add_(0, block.edge, found[0])
-            if found[1] is not None:
-                to_degree.index_add_(0, block.nodes, found[1])
-            if to_given is not None:
-                to_given.index_add_(0, block.nodes, found[2])
-        if to_given is not None:
-            slope = distributed.sum_(to_given)
-    return distributed.sum_(to_values).add_(_through_degrees(edges, distributed.sum_(to_degree)))
+            leaves = [values[block.edge].requires_grad_(), degree.token, given.token]
+            out = module.layers[number](given, block.with_degree(degree), leaves[0])
+            wanted = [leaf for leaf in leaves if leaf.requires_grad]
+            to_values.index_add_(0, block.edge, torch.autograd.grad(out, wanted, slope[run], allow_unused=True)[0])
+        if isinstance(fed, Tensor) and number:
+            slope = module.through_activation(distributed.sum_(given.slope()), fed)
+    assert degree.slope is not None
+    return distributed.sum_(to_values).add_(_through_degrees(edges, distributed.sum_(degree.slope)))
 
 
 @torch.no_grad()
 def _forward(
     module: Backbone, x: Features, edges: EdgeSet, values: Tensor | None, nodes: Tensor | None
 ) -> list[Tensor]:
-    """What every layer gives, before its activation; rows that no output reads stay zero."""
+    """What every layer gives, the activation included; rows that no output reads are without meaning."""
     dtype = next(module.parameters()).dtype
-    degree = edges.neighbours.degree(values, dtype)
+    degree = Shared.of(edges.neighbours.degree(values, dtype), token(False))
     wanted: list[Tensor | None] = [nodes]
     for _ in module.layers[1:]:
         wanted.insert(0, None if wanted[0] is None else edges.neighbours.reached(wanted[0]))
     outputs: list[Tensor] = []
     for layer, asked in zip(module.layers, wanted, strict=True):
-        given: Features = module.activation(outputs[-1]) if outputs else x
-        out: Tensor | None = None
+        given = SharedFeatures(outputs[-1] if outputs else x)
+        out = room(degree.value, edges.num_nodes, cast(Tensor, layer.bias).numel())
         for run, block in _runs(edges, asked):
             value = None if values is None else values[block.edge]
-            found = layer(rows(given, block.nodes), block.with_degree(degree[block.nodes]), value)
-            if out is None:
-                out = found.new_zeros(edges.num_nodes, found.shape[1])
-            out[run] = found
-        if out is None:  # there are more workers than runs
-            out = degree.new_zeros(edges.num_nodes, cast(Tensor, layer.bias).numel())
+            found = layer(given, block.with_degree(degree), value)
+            out[run] = found if layer is module.layers[-1] else module.activation(found)
         outputs.append(distributed.sum_(out))
     return outputs
 
@@ -94,7 +82,7 @@ def _runs(edges: EdgeSet, nodes: Tensor | None) -> Iterator[tuple[Tensor, LocalB
         nodes = torch.arange(edges.num_nodes, device=edges.loops.device)
     runs = edges.neighbours.chunks(nodes, RUN, distributed.size())
     for run in runs[distributed.rank() :: distributed.size()]:
-        yield run, edges.neighbours.block(run)
+        yield run, edges.neighbours.run(run)
 
 
 def _through_degrees(edges: EdgeSet, to_degree: Tensor) -> Tensor:

@@ -15,6 +15,7 @@ from torch import Tensor
 from gst.nn.adjacency import Adjacency, Block
 from gst.nn.csr import Pattern
 from gst.nn.sampler import draw_entries
+from gst.nn.shared import Shared
 
 
 @dataclass(frozen=True)
@@ -58,34 +59,56 @@ class Neighbours:
         """[N] diagonal and summed entry values of each row: D̃ of a graph convolution, as in ``gcn_norm``."""
         diagonal = torch.where(self.loops > 0, self.loops, 1.0).double().cpu().numpy()
         values = None if edge_values is None else edge_values.detach().cpu().numpy()
-        return torch.from_numpy(_row_sums(self.start, self.edge, values, self.weight, diagonal)).to(
+        return torch.from_numpy(row_sums(self.start, self.edge, values, self.weight, diagonal)).to(
             self.loops.device, dtype
         )
 
     def block(self, rows: Tensor, fanout: int | None = None, seed: int = 0) -> "LocalBlock":
         """What one layer computes for these rows (sorted ids), reading all of their entries or ``fanout`` of each.
 
-        An entry drawn from d of a row stands for d/fanout of them: sums and means are then right on average.
+        Columns are those that are read. An entry drawn from d of a row stands for d/fanout of them: sums and means are
+        then right on average.
         """
         ids = rows.cpu().numpy()
         entries = None if fanout is None else draw_entries(self.start, ids, fanout, seed)
-        row, col, entry, nodes = _local(self.start, self.source, ids, entries, self._mark)
+        row, col, entry = _entries(self.start, self.source, ids, entries)
+        nodes = _renumber(col, self._mark)
+        share = None
+        if entries is not None:
+            drawn = np.bincount(row, minlength=ids.size) - 1
+            share = ((self.start[ids + 1] - self.start[ids]) / np.maximum(drawn, 1))[row].astype(np.float32)
+        columns, own = (torch.from_numpy(part).to(rows.device) for part in (nodes, np.searchsorted(nodes, ids)))
+        return self._block(rows, row, col, entry, share, columns, own)
+
+    def run(self, rows: Tensor) -> "LocalBlock":
+        """The same with all nodes as columns: O(entries), however many nodes there are."""
+        row, col, entry = _entries(self.start, self.source, rows.cpu().numpy(), None)
+        return self._block(rows, row, col, entry, None, None, rows)
+
+    def _block(
+        self,
+        rows: Tensor,
+        row: np.ndarray,
+        col: np.ndarray,
+        entry: np.ndarray,
+        share: np.ndarray | None,
+        columns: Tensor | None,
+        own: Tensor,
+    ) -> "LocalBlock":
         is_arc = entry >= 0
         arc = entry[is_arc]
         weight = None
-        if self.weight is not None or entries is not None:
+        if self.weight is not None or share is not None:
             stands_for = np.ones(entry.size, np.float32)
             stands_for[is_arc] = 1 if self.weight is None else self.weight[arc]
-            if entries is not None:
-                drawn = np.bincount(row, minlength=ids.size) - 1
-                share = (self.start[ids + 1] - self.start[ids]) / np.maximum(drawn, 1)
-                stands_for[is_arc] *= share[row[is_arc]].astype(np.float32)
-            weight = torch.from_numpy(stands_for).to(self.loops.device)
-        found = (row, col, nodes, is_arc, np.searchsorted(nodes, ids), self.edge[arc].astype(np.int64))
-        at_row, at_col, columns, off, own, edge = (torch.from_numpy(part).to(self.loops.device) for part in found)
-        pattern = Pattern(at_row, at_col, (ids.size, nodes.size))
-        place = torch.where(off, off.cumsum(0) - 1, arc.size + pattern.col)
-        adjacency = Adjacency(pattern, place, weight, self.loops[columns], arc.size, None, self.lightest)
+            if share is not None:
+                stands_for[is_arc] *= share[is_arc]
+            weight = torch.from_numpy(stands_for).to(rows.device)
+        found = (row, col, is_arc, self.edge[arc].astype(np.int64))
+        at_row, at_col, off, edge = (torch.from_numpy(part).to(rows.device) for part in found)
+        pattern = Pattern(at_row, at_col, (rows.numel(), self.num_nodes if columns is None else columns.numel()))
+        place = torch.where(off, off.cumsum(0) - 1, arc.size + at_row)
+        adjacency = Adjacency(pattern, place, weight, self.loops[rows], arc.size, None, self.lightest)
         return LocalBlock(Block(adjacency, pattern, None, columns, own), edge, off)
 
     def reached(self, rows: Tensor) -> Tensor:
@@ -113,9 +136,10 @@ class LocalBlock:
     @property
     def nodes(self) -> Tensor:
         """The node of each column."""
+        assert self.block.nodes is not None
         return self.block.nodes
 
-    def with_degree(self, degree: Tensor) -> Block:
+    def with_degree(self, degree: Tensor | Shared) -> Block:
         """The block with D̃ of its columns."""
         return replace(self.block, adjacency=replace(self.block.adjacency, degree=degree))
 
@@ -159,10 +183,10 @@ def _by_target(u: np.ndarray, v: np.ndarray, nodes: int, directed: bool) -> tupl
 
 
 @njit(cache=True)
-def _local(
-    start: np.ndarray, source: np.ndarray, rows: np.ndarray, drawn: np.ndarray | None, mark: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Row, column and entry (−1: the diagonal) of a block in its own numbering, and the node of every column."""
+def _entries(
+    start: np.ndarray, source: np.ndarray, rows: np.ndarray, drawn: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Row (of these), column (of all nodes) and entry (−1: the diagonal) of all that some rows read."""
     total = rows.size
     if drawn is None:
         for i in rows:
@@ -170,14 +194,9 @@ def _local(
     else:
         total += drawn.size
     row, col, entry = np.empty(total, np.int64), np.empty(total, np.int64), np.empty(total, np.int64)
-    reached = np.empty(min(total, mark.size), np.int64)
-    count, size, place = 0, 0, 0
+    size, place = 0, 0
     for r in range(rows.size):
         i = rows[r]
-        if mark[i] < 0:
-            mark[i] = 0
-            reached[count] = i
-            count += 1
         placed = False
         k, last = start[i], start[i + 1]
         while True:
@@ -198,27 +217,37 @@ def _local(
                 placed = True
             row[size], col[size], entry[size] = r, j, e
             size += 1
-            if mark[j] < 0:
-                mark[j] = 0
-                reached[count] = j
-                count += 1
         if not placed:
             row[size], col[size], entry[size] = r, i, -1
             size += 1
-    nodes = np.sort(reached[:count])
-    for c in range(count):
-        mark[nodes[c]] = c
-    for k in range(size):
-        col[k] = mark[col[k]]
-    for i in nodes:
-        mark[i] = -1
-    return row, col, entry, nodes
+    return row, col, entry
 
 
 @njit(cache=True)
-def _row_sums(
+def _renumber(col: np.ndarray, mark: np.ndarray) -> np.ndarray:
+    """Columns numbered among those that occur, in place; the node of each. ``mark`` is −1, before and after."""
+    reached = np.empty(min(col.size, mark.size), np.int64)
+    count = 0
+    for j in col:
+        if mark[j] < 0:
+            mark[j] = 0
+            reached[count] = j
+            count += 1
+    nodes = np.sort(reached[:count])
+    for c in range(count):
+        mark[nodes[c]] = c
+    for k in range(col.size):
+        col[k] = mark[col[k]]
+    for i in nodes:
+        mark[i] = -1
+    return nodes
+
+
+@njit(cache=True)
+def row_sums(
     start: np.ndarray, edge: np.ndarray, values: np.ndarray | None, weight: np.ndarray | None, sums: np.ndarray
 ) -> np.ndarray:
+    """Adds what the entries of each row are worth."""
     for i in range(start.size - 1):
         for k in range(start[i], start[i + 1]):
             value = 1.0 if values is None else values[edge[k]]

@@ -43,7 +43,9 @@ class NativeNetwork:
             self._edges, self._fields = edges, {}
         if id(nodes) not in self._fields:
             blocks = edges.adjacency.blocks(depth, nodes)
-            self._fields[id(nodes)] = nodes, blocks, rows(self.x, blocks[0].nodes)
+            reached = blocks[0].nodes
+            assert reached is not None
+            self._fields[id(nodes)] = nodes, blocks, rows(self.x, reached)
         _, blocks, x = self._fields[id(nodes)]
         return self.module.run(x, blocks, edge_values)
 

@@ -43,12 +43,12 @@ def _draw(start: np.ndarray, rows: np.ndarray, fanout: int, seed: np.uint64) -> 
                 size += 1
             continue
         # Floyd: the last `fanout` positions take turns; one that draws a taken place takes its own instead
-        state = _mix(_mix(seed) ^ np.uint64(row))
+        state = mix(mix(seed) ^ np.uint64(row))
         begin = size
         for i in range(fanout):
             last = others - fanout + i
             state += _GOLDEN
-            entry = first + np.int64(_mix(state) % np.uint64(last + 1))
+            entry = first + np.int64(mix(state) % np.uint64(last + 1))
             for j in range(begin, size):
                 if found[j] == entry:
                     entry = first + last
@@ -60,7 +60,7 @@ def _draw(start: np.ndarray, rows: np.ndarray, fanout: int, seed: np.uint64) -> 
 
 
 @njit(cache=True)
-def _mix(value: np.uint64) -> np.uint64:
+def mix(value: np.uint64) -> np.uint64:
     """splitmix64: a hash whose bits are as good as random."""
     value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
-from gst.compiled import kernels
+from gst.nn import kernels
 
 
 def matrix(rng: np.random.Generator, rows: int, columns: int, density: float) -> tuple[np.ndarray, tuple]:
