@@ -50,7 +50,7 @@ class Lists(NamedTuple):
 class Heads(NamedTuple):
     """What networks of attention have besides."""
 
-    count: np.ndarray  # [K·L] heads of each layer
+    number: np.ndarray  # [K·L] heads of each layer
     heard: Lists  # the arcs by target: here ``ends`` are targets, and ``target`` has the sources
 
 
@@ -71,7 +71,7 @@ class Layers(NamedTuple):
     wanted: np.ndarray  # softmax(Z^A / T), or sigmoid of several labels, [K, N, C]
     temperature: float
     labels: bool  # whether the C outputs are labels of their own
-    heads: Heads | None  # of attention; None: linear
+    heads: Any  # Heads of attention, or None
 
 
 class State(NamedTuple):

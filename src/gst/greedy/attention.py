@@ -14,8 +14,9 @@ one that loses most of its sum, which a difference would not tell to rounding.
 
 import numpy as np
 
+from gst.greedy.answers import hoped, partition
 from gst.greedy.arrays import Layers, Lists, State, Trial, kernel, lean, macro
-from gst.greedy.kernels import answer_of, apply, begin, hoped, move, partition, row_of, sent_by, slot_before, slot_of
+from gst.greedy.kernels import answer_of, apply, begin, move, row_of, sent_by, slot_before, slot_of
 
 LEAST, MOST = 0.5, 1e100  # of a sum, in units of what it was, that a difference may leave
 
@@ -44,7 +45,7 @@ def _send(
 ) -> None:
     """Pushes the difference in what a node sends along its kept arcs to those whose rows are not summed afresh."""
     was, now = row_of(state.sent, layer, node, layers), row_of(trial.sent, layer, slot, layers)
-    count, first = layers.heads.count[layer], lists.start[node]
+    count, first = layers.heads.number[layer], lists.start[node]
     each = was.size // count - 2
     for at in range(first, first + lists.kept[node]):
         target = lists.target[at]
@@ -62,7 +63,7 @@ def _switch(layer: int, arc: int, sign: float, lists: Lists, layers: Layers, sta
     source, target = lists.ends[arc], lists.ends[arc ^ 1]
     into = row_of(trial.out, layer, slot_of(layer, target, layers, trial), layers)
     own, old = row_of(state.sent, layer, target, layers), row_of(state.out, layer, target, layers)
-    sent, count = row_of(state.sent, layer, source, layers), layers.heads.count[layer]
+    sent, count = row_of(state.sent, layer, source, layers), layers.heads.number[layer]
     _push(sign * lists.weight[lists.place[arc]], sent, own, old, into, count, own.size // count - 2)
 
 
@@ -87,7 +88,7 @@ def _sum_afresh(
     """The output of a node from all that it hears in the trial."""
     out, before = row_of(trial.out, layer, slot, layers), slot_before(layer, node, layers, trial)
     own = sent_by(layer, node, before, layers, state, trial)
-    heard, count = layers.heads.heard, layers.heads.count[layer]
+    heard, count = layers.heads.heard, layers.heads.number[layer]
     each = out.size // count - 2
     width = count * each
     for c in range(width):
@@ -115,7 +116,7 @@ def _output(
 ) -> None:
     """Turns what comes in besides into the output."""
     out, old = row_of(trial.out, layer, slot, layers), row_of(state.out, layer, node, layers)
-    count = layers.heads.count[layer]
+    count = layers.heads.number[layer]
     each = out.size // count - 2
     width, told = count * each, slot_before(layer, node, layers, trial) < 0
     for h in range(count):

@@ -21,6 +21,7 @@ exactly, and finds the slopes anew. So the cost of a trial is bounded, whatever 
 
 import numpy as np
 
+from gst.greedy.answers import hoped, moved, partition
 from gst.greedy.arrays import MEAN, SUM, SYMMETRIC, Layers, Lists, State, Trial, kernel, lean, macro
 
 
@@ -172,43 +173,6 @@ def transform(layer: int, node: int, weight: np.ndarray, layers: Layers, hidden:
 
 
 @lean
-def hoped(wanted: np.ndarray, out: np.ndarray, layers: Layers) -> float:
-    """⟨wanted, out / T⟩; cross entropy is :func:`partition` less this."""
-    total = 0.0
-    for c in range(out.size):
-        total += wanted[c] * out[c]
-    return total / layers.temperature
-
-
-@lean
-def partition(out: np.ndarray, layers: Layers) -> float:
-    """log Σ_c exp(out_c / T), of labels Σ_c log(1 + exp(out_c / T))."""
-    factor, top, total = 1 / layers.temperature, out[0], 0.0
-    if layers.labels:
-        for c in range(out.size):
-            total += max(out[c] * factor, 0.0) + np.log1p(np.exp(-abs(out[c] * factor)))
-        return total
-    for c in range(1, out.size):
-        top = max(top, out[c])
-    for c in range(out.size):
-        total += np.exp((out[c] - top) * factor)
-    return np.log(total) + top * factor
-
-
-@lean
-def chances(out: np.ndarray, layers: Layers, into: np.ndarray) -> None:
-    """softmax(out / T), or sigmoid(out / T) of labels."""
-    total, top = 0.0, out[0]
-    for c in range(1, out.size):
-        top = max(top, out[c])
-    for c in range(out.size):
-        into[c] = np.exp((out[c] - top) / layers.temperature)
-        total += into[c]
-    for c in range(out.size):
-        into[c] = 1 / (1 + np.exp(-out[c] / layers.temperature)) if layers.labels else into[c] / total
-
-
-@lean
 def begin(edge: int, sign: float, lists: Lists, layers: Layers, state: State, trial: Trial) -> None:
     """Forgets the last trial; the ends of the new one."""
     for layer in range(layers.width.size):
@@ -288,18 +252,6 @@ def apply(edge: int, sign: float, lists: Lists, layers: Layers, state: State, tr
             state.flow[target] = trial.flow[side]
             drift[target] += weight / state.flow[target] if state.flow[target] > 0 else 1.0
             move(arc, sign, lists)
-
-
-@lean
-def moved(old: np.ndarray, new: np.ndarray, layers: Layers, trial: Trial) -> float:
-    """How far apart two answers are."""
-    before, distance = trial.step[: old.size], 0.0
-    after = trial.step[old.size : 2 * old.size]
-    chances(old, layers, before)
-    chances(new, layers, after)
-    for c in range(old.size):
-        distance += abs(after[c] - before[c]) / 2
-    return distance
 
 
 @lean

@@ -198,9 +198,9 @@ def _without_edges(
                 out = out + extra[-1]
             hidden = torch.relu(out)
             if layer.heads:
-                hidden, *scores = out.split([layer.outputs, layer.heads, layer.heads], dim=1)
-                out = torch.cat([hidden, functional.leaky_relu(sum(scores), 0.2), scores[1]], dim=1)
-                hidden = functional.elu(hidden)
+                values, source, aim = out.split([layer.outputs, layer.heads, layer.heads], dim=1)
+                out = torch.cat([values, functional.leaky_relu(source + aim, 0.2), aim], dim=1)
+                hidden = functional.elu(values)
             outputs.append(out)
     return sent, extra, outputs
 

@@ -126,6 +126,8 @@ def walk(
         if not open_[edge] or old != value[edge]:
             continue  # a newer entry stands for it
         value[edge] = _value(edge, sign, prior, lists, model)
+        while heap[0][1] >= 0 and (not open_[heap[0][1]] or heap[0][0] != value[heap[0][1]]):
+            heapq.heappop(heap)  # what is compared with must be what a walk that begins here would see
         if value[edge] > heap[0][0] + trifle:
             heapq.heappush(heap, (value[edge], edge))
             continue
