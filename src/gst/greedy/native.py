@@ -152,16 +152,15 @@ def as_model(
         heads=Heads(heads, _lists(edges, *edges.arcs.flip(0).cpu().numpy())) if heads.any() else None,
     )
     sent, extra, out = _without_edges(stack, [network.x for network in networks], depth)
-    answers = zip(
-        wanted, [z[:, : w.shape[1]] for w, z in zip(wanted, out[depth - 1 :: depth], strict=True)], strict=True
-    )
+    answers = zip(wanted, out[depth - 1 :: depth], strict=True)
+    loss = [target.loss(w.double(), z[:, : w.shape[1]]) + target.entropy(w.double()) for w, z in answers]
     state = State(
         flow=_float64(stack[0].base).copy(),
         sent=_flat(sent),
         extra=_flat(extra),
         out=_flat(out),
         slope=np.zeros(int((width * count).sum())),
-        loss=np.stack([_float64(target.loss(w.double(), z) + target.entropy(w.double())) for w, z in answers]),
+        loss=np.stack([_float64(losses) for losses in loss]),
     )
     shape = (width.size, count)
     trial = Trial(
