@@ -5,7 +5,7 @@ from torch_geometric.nn import GCN, GraphSAGE
 
 from graphs import random_graph
 from gst.graph import EdgeSet
-from gst.greedy.engine import deploy
+from gst.greedy.engine import Search, deploy, make_search
 from gst.greedy.target import Target
 from gst.greedy.trials import Trials, hops
 from gst.nn.backbones import BACKBONES
@@ -50,6 +50,20 @@ def test_deploy_keeps_the_budget_and_leaves_the_network_alone(name):
     again, _ = deploy(network, edges, logits, 20)
     assert torch.equal(keep, again)
     assert all(torch.equal(value, before[key]) for key, value in network.module.state_dict().items())
+
+
+@pytest.mark.parametrize(("name", "kind"), [*((name, Search) for name in BACKBONES), ("own-gcn", Trials)])
+def test_native_networks_are_searched_by_kernels(name, kind):
+    data = random_graph(nodes=12, edges=16)
+    edges, network = EdgeSet.from_data(data), network_of(name, data)
+    assert type(make_search([network], edges, [network.logits(edges).detach()], TARGET)) is kind
+
+
+def test_kernels_leave_alone_what_they_do_not_know():
+    data = random_graph(nodes=12, edges=16)
+    edges, network = EdgeSet.from_data(data), network_of("gat", data)
+    network.module.activation = torch.relu
+    assert type(make_search([network], edges, [network.logits(edges).detach()], TARGET)) is Trials
 
 
 def test_smaller_budgets_are_a_prefix():

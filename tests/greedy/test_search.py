@@ -13,12 +13,14 @@ from gst.greedy.target import Target
 from gst.nn.backbones import BACKBONES
 from gst.nn.network import NativeNetwork
 
-NAMES = ["gcn", "gin", "sage", "cluster-gcn"]
+LINEAR = ["gcn", "gin", "sage", "cluster-gcn"]
+NAMES = [*LINEAR, "gat"]
 
 
 def network_of(name, data, layers=2, seed=0):
     torch.manual_seed(seed)
-    module = BACKBONES[name](data.x.shape[1], 6, 3, layers=layers).double().eval()
+    heads = {"heads": 3} if name == "gat" else {}
+    module = BACKBONES[name](data.x.shape[1], 6, 3, layers=layers, **heads).double().eval()
     for parameter in module.parameters():
         torch.nn.init.normal_(parameter, std=0.7)
     return NativeNetwork(module, data.x.double())
@@ -56,6 +58,26 @@ def test_every_step_drops_the_least_needed_edge(name, kind):
         keep[e] = False
 
 
+@pytest.mark.parametrize("sharp", [10.0, 1000.0])
+@pytest.mark.parametrize("kind", KINDS[-2:])
+def test_attention_that_goes_to_one_neighbour_leaves_the_others_exact(kind, sharp):
+    """Sums that lose nearly all of themselves, or grow beyond what a float can hold."""
+    edges, network, wanted = setting("gat", 3, **kind)
+    with torch.no_grad():
+        for layer in network.module.layers:
+            layer.attend_source *= sharp
+            layer.attend_target *= sharp
+    search = Search([network], edges, [wanted], TARGET)
+    keep = torch.zeros(edges.num_edges, dtype=torch.bool)
+    for sign, walk in ((1, search.add), (-1, search.drop)):
+        for _ in range(edges.num_edges):
+            before = divergence(network, edges, keep, wanted)
+            (e,), (delta,) = walk(1, tolerance=0)
+            keep[e] = sign > 0
+            now = divergence(network, edges, keep, wanted)
+            assert float(delta) == pytest.approx(now - before, rel=1e-6, abs=1e-6 * (1 + now))
+
+
 @settings(max_examples=10)
 @given(graphs())
 def test_divergence_is_that_of_the_kept_graph(data):
@@ -70,9 +92,10 @@ def test_divergence_is_that_of_the_kept_graph(data):
         assert search.divergence() == pytest.approx(expected, rel=1e-5, abs=1e-5)
 
 
-def test_mean_of_two_models_and_prior():
-    edges, network, wanted = setting("gcn")
-    other = network_of("gcn", random_graph(nodes=12, edges=16), seed=1)
+@pytest.mark.parametrize("name", ["gcn", "gat"])
+def test_mean_of_two_models_and_prior(name):
+    edges, network, wanted = setting(name)
+    other = network_of(name, random_graph(nodes=12, edges=16), seed=1)
     targets = [wanted, other.logits(edges).detach()]
     prior = torch.rand(edges.num_edges, dtype=torch.float64)
     keep = torch.rand(edges.num_edges) < 0.5
@@ -104,7 +127,7 @@ def test_numbering_of_nodes_matters_only_to_ties(name, kind):
     assert edges.directed or not differ
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", LINEAR)
 def test_a_refresh_finds_the_divergence_and_the_slopes(name):
     """What waits at busy nodes is estimated, exactly so for a faint edge, and made good by a refresh."""
     data = random_graph(nodes=12, edges=30, weighted=True)
@@ -121,10 +144,23 @@ def test_a_refresh_finds_the_divergence_and_the_slopes(name):
     assert change(3, 1.0, search.lists, *search.model) == pytest.approx(expected, rel=1e-2, abs=1e-9)
 
 
-@pytest.mark.parametrize("cap", [2, 1000])
-def test_a_search_goes_on_where_another_ended(cap):
+def test_a_trial_of_attention_is_the_same_after_any_steps():
+    """What differences sum up to is what the whole forward pass finds."""
+    data = random_graph(nodes=40, edges=250, weighted=True, directed=True)
+    edges, network = EdgeSet.from_data(data), network_of("gat", data, layers=3)
+    wanted = network.logits(edges).detach()
+    search = Search([network], edges, [wanted], TARGET)
+    for count in (150, 100, 50):
+        search.add(count)
+        search.drop(count)
+    keep = torch.from_numpy(search.keep)
+    assert search.divergence() == pytest.approx(divergence(network, edges, keep, wanted), rel=1e-9)
+
+
+@pytest.mark.parametrize(("name", "cap"), [("gcn", 2), ("gcn", 1000), ("gat", 2)])
+def test_a_search_goes_on_where_another_ended(name, cap):
     data = random_graph(nodes=40, edges=250)
-    edges, network = EdgeSet.from_data(data), network_of("gcn", data)
+    edges, network = EdgeSet.from_data(data), network_of(name, data)
     wanted = network.logits(edges).detach()
     whole = Search([network], edges, [wanted], TARGET, cap=cap)
     expected = whole.add(150)[0]
@@ -145,8 +181,9 @@ def test_a_search_may_stop_after_every_edge(seed):
     assert torch.equal(whole.add(150)[0], torch.cat([halting.add(1)[0] for _ in range(150)]))
 
 
-def test_labels_of_their_own():
-    edges, network, wanted = setting("gcn")
+@pytest.mark.parametrize("name", ["gcn", "gat"])
+def test_labels_of_their_own(name):
+    edges, network, wanted = setting(name)
     target = Target(0.5, labels=True)
     search = Search([network], edges, [wanted], target)
     order, paid = search.add(edges.num_edges, tolerance=0)

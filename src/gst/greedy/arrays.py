@@ -47,6 +47,13 @@ class Lists(NamedTuple):
     ends: np.ndarray  # [2 E] the source of each arc
 
 
+class Heads(NamedTuple):
+    """What networks of attention have besides."""
+
+    number: np.ndarray  # [K·L] heads of each layer
+    heard: Lists  # the arcs by target: here ``ends`` are targets, and ``target`` has the sources
+
+
 class Layers(NamedTuple):
     """K networks of L layers each and the answers they should give; constant. A layer's number is k·L + l."""
 
@@ -64,6 +71,7 @@ class Layers(NamedTuple):
     wanted: np.ndarray  # softmax(Z^A / T), or sigmoid of several labels, [K, N, C]
     temperature: float
     labels: bool  # whether the C outputs are labels of their own
+    heads: Any  # Heads of attention, or None
 
 
 class State(NamedTuple):

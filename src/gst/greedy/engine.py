@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from gst.graph import EdgeSet
-from gst.greedy.native import CAP, all_linear, as_lists, as_model
+from gst.greedy.native import CAP, all_known, as_lists, as_model
 from gst.greedy.search import Memory, walk
 from gst.greedy.target import Target
 from gst.greedy.trials import Trials
@@ -85,7 +85,7 @@ def make_search(
         keep: the edges to start from; None: no edge.
         path: an earlier path of the same networks to go on with, instead of ``keep``.
     """
-    make = Search if all_linear(networks) else Trials
+    make = Search if all_known(networks) else Trials
     search = make(networks, edges, wanted, target, prior, keep)  # type: ignore[arg-type]
     if path is not None and path.order.numel():
         search.resume(path.order, path.memory)

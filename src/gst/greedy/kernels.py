@@ -21,6 +21,7 @@ exactly, and finds the slopes anew. So the cost of a trial is bounded, whatever 
 
 import numpy as np
 
+from gst.greedy.answers import hoped, moved, partition
 from gst.greedy.arrays import MEAN, SUM, SYMMETRIC, Layers, Lists, State, Trial, kernel, lean, macro
 
 
@@ -41,6 +42,13 @@ def row_of(array: np.ndarray, layer: int, node: int, layers: Layers) -> np.ndarr
     return array[at : at + layers.width[layer]]
 
 
+@macro
+def answer_of(array: np.ndarray, layer: int, node: int, layers: Layers) -> np.ndarray:
+    """What a row of a last layer has for the C classes or labels."""
+    at = layers.row[layer] + node * layers.width[layer]
+    return array[at : at + layers.wanted.shape[2]]
+
+
 @lean
 def _flow(node: int, state: State, trial: Trial) -> float:
     """d of a node in the trial."""
@@ -50,7 +58,7 @@ def _flow(node: int, state: State, trial: Trial) -> float:
 
 
 @lean
-def _slot(layer: int, node: int, layers: Layers, trial: Trial) -> int:
+def slot_of(layer: int, node: int, layers: Layers, trial: Trial) -> int:
     """Where a node that is touched stands; the first time, nothing has come in yet."""
     slot = trial.mark[node, layer] - trial.first[layer]
     if slot < 0:
@@ -65,13 +73,13 @@ def _slot(layer: int, node: int, layers: Layers, trial: Trial) -> int:
 
 
 @lean
-def _before(layer: int, node: int, layers: Layers, trial: Trial) -> int:
+def slot_before(layer: int, node: int, layers: Layers, trial: Trial) -> int:
     """The slot of a node in the layer before, where what it puts into this one is; −1: it is as it was."""
     return max(trial.mark[node, layer - 1] - trial.first[layer - 1], -1) if layers.inputs[layer] > 0 else -1
 
 
 @macro
-def _sent(layer: int, node: int, slot: int, layers: Layers, state: State, trial: Trial) -> np.ndarray:
+def sent_by(layer: int, node: int, slot: int, layers: Layers, state: State, trial: Trial) -> np.ndarray:
     """What a node would send."""
     return row_of(trial.sent if slot >= 0 else state.sent, layer, slot if slot >= 0 else node, layers)
 
@@ -85,7 +93,7 @@ def _send(
     Where there are too many, nothing is pushed; gives the change of KL that was not followed up.
     """
     before, after = scales(layers.norm, state.flow[node])[1], scales(layers.norm, _flow(node, state, trial))[1]
-    old, new = row_of(state.sent, layer, node, layers), _sent(layer, node, slot, layers, state, trial)
+    old, new = row_of(state.sent, layer, node, layers), sent_by(layer, node, slot, layers, state, trial)
     if lists.kept[node] > layers.cap:
         slope, missed = row_of(state.slope, layer, node, layers), 0.0
         for c in range(slope.size):
@@ -98,7 +106,10 @@ def _send(
     for at in range(first, first + lists.kept[node]):
         if lists.arc[at] >> 1 == edge:
             continue
-        weight, into = lists.weight[at], row_of(trial.out, layer, _slot(layer, lists.target[at], layers, trial), layers)
+        weight, into = (
+            lists.weight[at],
+            row_of(trial.out, layer, slot_of(layer, lists.target[at], layers, trial), layers),
+        )
         for c in range(into.size):
             into[c] += weight * step[c]
     return 0.0
@@ -110,11 +121,11 @@ def _switch(layer: int, arc: int, sign: float, lists: Lists, layers: Layers, sta
     source, target = lists.ends[arc], lists.ends[arc ^ 1]
     if sign > 0:
         flow = _flow(source, state, trial)
-        sent = _sent(layer, source, _before(layer, source, layers, trial), layers, state, trial)
+        sent = sent_by(layer, source, slot_before(layer, source, layers, trial), layers, state, trial)
     else:
         flow, sent = state.flow[source], row_of(state.sent, layer, source, layers)
     factor = sign * lists.weight[lists.place[arc]] * scales(layers.norm, flow)[1]
-    into = row_of(trial.out, layer, _slot(layer, target, layers, trial), layers)
+    into = row_of(trial.out, layer, slot_of(layer, target, layers, trial), layers)
     for c in range(into.size):
         into[c] += factor * sent[c]
 
@@ -124,13 +135,13 @@ def _output(layer: int, node: int, slot: int, layers: Layers, state: State, tria
     """Turns what comes in besides, ΔU, into the output."""
     out, old = row_of(trial.out, layer, slot, layers), row_of(state.out, layer, node, layers)
     s, t = scales(layers.norm, state.flow[node])
-    before = _before(layer, node, layers, trial)
+    before = slot_before(layer, node, layers, trial)
     end = node == trial.ends[0] or node == trial.ends[1]
     if before < 0 and not end:
         for c in range(out.size):
             out[c] = old[c] + s * out[c]
         return
-    sent, new = row_of(state.sent, layer, node, layers), _sent(layer, node, before, layers, state, trial)
+    sent, new = row_of(state.sent, layer, node, layers), sent_by(layer, node, before, layers, state, trial)
     own = layers.own[layer, node]
     if end:
         s_new, t_new = scales(layers.norm, _flow(node, state, trial))
@@ -173,45 +184,8 @@ def transform(layer: int, node: int, weight: np.ndarray, layers: Layers, hidden:
 
 
 @lean
-def hoped(wanted: np.ndarray, out: np.ndarray, layers: Layers) -> float:
-    """⟨wanted, out / T⟩; cross entropy is :func:`partition` less this."""
-    total = 0.0
-    for c in range(out.size):
-        total += wanted[c] * out[c]
-    return total / layers.temperature
-
-
-@lean
-def partition(out: np.ndarray, layers: Layers) -> float:
-    """log Σ_c exp(out_c / T), of labels Σ_c log(1 + exp(out_c / T))."""
-    factor, top, total = 1 / layers.temperature, out[0], 0.0
-    if layers.labels:
-        for c in range(out.size):
-            total += max(out[c] * factor, 0.0) + np.log1p(np.exp(-abs(out[c] * factor)))
-        return total
-    for c in range(1, out.size):
-        top = max(top, out[c])
-    for c in range(out.size):
-        total += np.exp((out[c] - top) * factor)
-    return np.log(total) + top * factor
-
-
-@lean
-def chances(out: np.ndarray, layers: Layers, into: np.ndarray) -> None:
-    """softmax(out / T), or sigmoid(out / T) of labels."""
-    total, top = 0.0, out[0]
-    for c in range(1, out.size):
-        top = max(top, out[c])
-    for c in range(out.size):
-        into[c] = np.exp((out[c] - top) / layers.temperature)
-        total += into[c]
-    for c in range(out.size):
-        into[c] = 1 / (1 + np.exp(-out[c] / layers.temperature)) if layers.labels else into[c] / total
-
-
-@kernel
-def change(edge: int, sign: float, lists: Lists, layers: Layers, state: State, trial: Trial) -> float:
-    """KL with this edge added (sign 1) or removed (−1) less KL now, sum over networks; details stay in ``trial``."""
+def begin(edge: int, sign: float, lists: Lists, layers: Layers, state: State, trial: Trial) -> None:
+    """Forgets the last trial; the ends of the new one."""
     for layer in range(layers.width.size):
         trial.first[layer] += trial.size[layer]
         trial.size[layer] = 0
@@ -221,13 +195,19 @@ def change(edge: int, sign: float, lists: Lists, layers: Layers, state: State, t
         if lists.place[arc] >= 0:
             trial.ends[side] = lists.ends[arc ^ 1]
             trial.flow[side] = state.flow[lists.ends[arc ^ 1]] + sign * lists.weight[lists.place[arc]]
+
+
+@kernel
+def change(edge: int, sign: float, lists: Lists, layers: Layers, state: State, trial: Trial) -> float:
+    """KL with this edge added (sign 1) or removed (−1) less KL now, sum over networks; details stay in ``trial``."""
+    begin(edge, sign, lists, layers, state, trial)
     delta = 0.0
     for layer in range(layers.width.size):
         network, number = layer // layers.depth, layer % layers.depth
         if number > 0:
             for k in range(trial.size[layer - 1]):
                 node = trial.nodes[layer - 1, k]
-                _slot(layer, node, layers, trial)
+                slot_of(layer, node, layers, trial)
                 delta += _send(layer, node, k, edge, lists, layers, state, trial)
         elif layers.norm == SYMMETRIC:  # its degree scales what an end sends
             for side in range(2):
@@ -267,34 +247,22 @@ def apply(edge: int, sign: float, lists: Lists, layers: Layers, state: State, tr
         network, last = layer // layers.depth, (layer + 1) % layers.depth == 0
         for k in range(trial.size[layer]):
             node = trial.nodes[layer, k]
-            old, new = row_of(state.out, layer, node, layers), row_of(trial.out, layer, k, layers)
             if last:
-                drift[node] += moved(old, new, layers, trial)
+                was, now = answer_of(state.out, layer, node, layers), answer_of(trial.out, layer, k, layers)
+                drift[node] += moved(was, now, layers, trial)
                 state.loss[network, node] = trial.loss[network, k]
             else:
                 copy(row_of(trial.sent, layer + 1, k, layers), row_of(state.sent, layer + 1, node, layers))
                 if state.extra.size > 0:
                     copy(row_of(trial.extra, layer + 1, k, layers), row_of(state.extra, layer + 1, node, layers))
-            copy(new, old)
+            copy(row_of(trial.out, layer, k, layers), row_of(state.out, layer, node, layers))
     for side in range(2):
         target, arc = trial.ends[side], 2 * edge + side
         if target >= 0:
             weight = lists.weight[lists.place[arc]]
             state.flow[target] = trial.flow[side]
             drift[target] += weight / state.flow[target] if state.flow[target] > 0 else 1.0
-            _move(arc, sign, lists)
-
-
-@lean
-def moved(old: np.ndarray, new: np.ndarray, layers: Layers, trial: Trial) -> float:
-    """How far apart two answers are."""
-    before, distance = trial.step[: old.size], 0.0
-    after = trial.step[old.size : 2 * old.size]
-    chances(old, layers, before)
-    chances(new, layers, after)
-    for c in range(old.size):
-        distance += abs(after[c] - before[c]) / 2
-    return distance
+            move(arc, sign, lists)
 
 
 @lean
@@ -304,7 +272,7 @@ def copy(row: np.ndarray, into: np.ndarray) -> None:
 
 
 @lean
-def _move(arc: int, sign: float, lists: Lists) -> None:
+def move(arc: int, sign: float, lists: Lists) -> None:
     """Swaps an arc across the border between the kept arcs of its source and the others."""
     source = lists.ends[arc]
     if sign < 0:

@@ -1,26 +1,31 @@
 """The native networks as the kernels want them: plain arrays, on a graph without edges."""
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from gst.graph import EdgeSet
-from gst.greedy.arrays import MEAN, SUM, SYMMETRIC, Layers, Lists, State, Trial
+from gst.greedy.arrays import MEAN, SUM, SYMMETRIC, Heads, Layers, Lists, State, Trial
 from gst.greedy.search import Incidence, Model
 from gst.greedy.target import Target
 from gst.nn.features import Features, linear
-from gst.nn.layers import ClusterGCNLayer, GCNLayer, GINLayer, SAGELayer
+from gst.nn.layers import ClusterGCNLayer, GATLayer, GCNLayer, GINLayer, SAGELayer
 from gst.nn.network import NativeNetwork, Network
 
 CAP = 32  # kept arcs above which the news of a node wait for the next refresh
 
 
 @dataclass(frozen=True)
-class Linear:
-    """A layer out_i = s_i (Σ_j w_ij t_j P_j + q_i t_i P_i) + R_i + b; see :mod:`gst.greedy.kernels`."""
+class Aggregation:
+    """A layer out_i = s_i (Σ_j w_ij t_j P_j + q_i t_i P_i) + R_i + b; see :mod:`gst.greedy.kernels`.
+
+    With heads, a mean weighted by attention; see :mod:`gst.greedy.attention`.
+    """
 
     norm: int
     weight: Tensor  # W
@@ -28,48 +33,70 @@ class Linear:
     base: Tensor  # [N] what flows into a node without edges
     own: Tensor  # q, [N]
     root: Tensor | None = None  # W_root
+    heads: int = 0
+
+    @property
+    def outputs(self) -> int:
+        return self.weight.shape[1] - 2 * self.heads
 
 
-def _gcn(layer: GCNLayer, loops: Tensor) -> Linear:
+def _gcn(layer: GCNLayer, loops: Tensor) -> Aggregation:
     diagonal = torch.where(loops > 0, loops, 1.0)
-    return Linear(SYMMETRIC, layer.weight, layer.bias, diagonal, diagonal)
+    return Aggregation(SYMMETRIC, layer.weight, layer.bias, diagonal, diagonal)
 
 
-def _gin(layer: GINLayer, loops: Tensor) -> Linear:
-    return Linear(SUM, layer.weight, layer.bias, torch.zeros_like(loops), loops + 1 + layer.eps)
+def _gin(layer: GINLayer, loops: Tensor) -> Aggregation:
+    return Aggregation(SUM, layer.weight, layer.bias, torch.zeros_like(loops), loops + 1 + layer.eps)
 
 
-def _sage(layer: SAGELayer, loops: Tensor) -> Linear:
-    return Linear(MEAN, layer.weight, layer.bias, loops, loops, layer.root)
+def _sage(layer: SAGELayer, loops: Tensor) -> Aggregation:
+    return Aggregation(MEAN, layer.weight, layer.bias, loops, loops, layer.root)
 
 
-def _cluster_gcn(layer: ClusterGCNLayer, loops: Tensor) -> Linear:
+def _cluster_gcn(layer: ClusterGCNLayer, loops: Tensor) -> Aggregation:
     one = torch.ones_like(loops)
-    return Linear(MEAN, layer.weight, layer.bias, one, one, layer.root)
+    return Aggregation(MEAN, layer.weight, layer.bias, one, one, layer.root)
 
 
-LINEAR: dict[type[nn.Module], Callable[..., Linear]] = {
+def _gat(layer: GATLayer, loops: Tensor) -> Aggregation:
+    one, bias = torch.ones_like(loops), layer.bias.double()
+    weight = layer.weight.double()
+    scores = [
+        (weight.view(weight.shape[0], layer.heads, -1) * attend.double()).sum(-1)
+        for attend in (layer.attend_source, layer.attend_target)
+    ]
+    bias = torch.cat([bias, bias.new_zeros(2 * layer.heads)])
+    return Aggregation(MEAN, torch.cat([weight, *scores], dim=1), bias, one, one, heads=layer.heads)
+
+
+KNOWN: dict[type[nn.Module], Callable[..., Aggregation]] = {
     GCNLayer: _gcn,
     GINLayer: _gin,
     SAGELayer: _sage,
     ClusterGCNLayer: _cluster_gcn,
+    GATLayer: _gat,
 }
 
 
-def all_linear(networks: Sequence[Network]) -> bool:
-    """Whether the kernels know all layers of all networks."""
-    return all(
-        isinstance(network, NativeNetwork)
-        and network.module.activation is torch.relu
-        and all(type(layer) in LINEAR for layer in network.module.layers)
-        for network in networks
-    )
+def all_known(networks: Sequence[Network]) -> bool:
+    """Whether the kernels know the networks: layers of one kind, with ELU between those of attention, else ReLU."""
+    modules = [network.module for network in networks if isinstance(network, NativeNetwork)]
+    kinds = {(type(layer), module.activation) for module in modules for layer in module.layers}
+    if len(modules) < len(networks) or len(kinds) != 1:
+        return False
+    kind, activation = kinds.pop()
+    return kind in KNOWN and activation is (functional.elu if kind is GATLayer else torch.relu)
 
 
 def as_lists(edges: EdgeSet) -> tuple[Lists, Incidence]:
     """The arcs and edges of each node, none of them kept yet."""
+    ends = edges.pairs.flatten().cpu().numpy()
+    incidence = Incidence(_starts(ends, edges.num_nodes), np.argsort(ends, kind="stable") % edges.num_edges)
+    return _lists(edges, *edges.arcs.cpu().numpy()), incidence
+
+
+def _lists(edges: EdgeSet, source: np.ndarray, target: np.ndarray) -> Lists:
     sides = 1 if edges.directed else 2
-    source, target = edges.arcs.cpu().numpy()
     first = np.argsort(edges.arc_edge.cpu().numpy(), kind="stable").reshape(edges.num_edges, sides)
     number = np.empty(source.size, np.int64)  # 2e + side
     number[first] = 2 * np.arange(edges.num_edges)[:, None] + np.arange(sides)
@@ -77,7 +104,7 @@ def as_lists(edges: EdgeSet) -> tuple[Lists, Incidence]:
     place = np.full(2 * edges.num_edges, -1)
     place[number[order]] = np.arange(source.size)
     weight = np.ones(source.size) if edges.arc_weight is None else _float64(edges.arc_weight)
-    lists = Lists(
+    return Lists(
         start=_starts(source, edges.num_nodes),
         kept=np.zeros(edges.num_nodes, np.int64),
         arc=number[order],
@@ -86,19 +113,21 @@ def as_lists(edges: EdgeSet) -> tuple[Lists, Incidence]:
         place=place,
         ends=np.stack([source[first[:, 0]], target[first[:, 0]]], axis=1).ravel(),
     )
-    ends = edges.pairs.flatten().cpu().numpy()
-    return lists, Incidence(_starts(ends, edges.num_nodes), np.argsort(ends, kind="stable") % edges.num_edges)
 
 
 @torch.no_grad()
 def as_model(
     networks: Sequence[NativeNetwork], edges: EdgeSet, wanted: list[Tensor], target: Target, cap: int = CAP
 ) -> Model:
-    """Networks of one kind on the nodes of ``edges`` without any edge, and the logits that each should give."""
+    """Networks of one kind on the nodes of ``edges`` without any edge, and the logits that each should give.
+
+    ``cap`` is not for attention, whose trials are exact whatever the degrees.
+    """
     loops = edges.loops.double()
-    stack = [LINEAR[type(layer)](layer, loops) for network in networks for layer in network.module.layers]
+    stack = [KNOWN[type(layer)](layer, loops) for network in networks for layer in network.module.layers]
     depth, count = len(networks[0].module.layers), edges.num_nodes
     width = np.array([layer.weight.shape[1] for layer in stack])
+    heads = np.array([layer.heads for layer in stack])
     inputs = np.array([layer.weight.shape[0] if i % depth else 0 for i, layer in enumerate(stack)])
     later = [layer for i, layer in enumerate(stack) if i % depth]
     bias = np.zeros((len(stack), width.max()))
@@ -108,7 +137,7 @@ def as_model(
     layers = Layers(
         norm=stack[0].norm,
         depth=depth,
-        cap=cap,
+        cap=sys.maxsize if heads.any() else cap,
         width=width,
         row=_before(width * count),
         inputs=inputs,
@@ -120,16 +149,18 @@ def as_model(
         wanted=np.stack([_float64(chance) for chance in chances]),
         temperature=target.temperature,
         labels=target.labels,
+        heads=Heads(heads, _lists(edges, *edges.arcs.flip(0).cpu().numpy())) if heads.any() else None,
     )
     sent, extra, out = _without_edges(stack, [network.x for network in networks], depth)
     answers = zip(wanted, out[depth - 1 :: depth], strict=True)
+    loss = [target.loss(w.double(), z[:, : w.shape[1]]) + target.entropy(w.double()) for w, z in answers]
     state = State(
         flow=_float64(stack[0].base).copy(),
         sent=_flat(sent),
         extra=_flat(extra),
         out=_flat(out),
         slope=np.zeros(int((width * count).sum())),
-        loss=np.stack([_float64(target.loss(w.double(), z) + target.entropy(w.double())) for w, z in answers]),
+        loss=np.stack([_float64(losses) for losses in loss]),
     )
     trial = Trial(
         ends=np.full(2, -1),
@@ -148,7 +179,7 @@ def as_model(
 
 
 def _without_edges(
-    stack: list[Linear], features: list[Features], depth: int
+    stack: list[Aggregation], features: list[Features], depth: int
 ) -> tuple[list[Tensor], list[Tensor], list[Tensor]]:
     """P, R and outputs of all layers."""
     sent: list[Tensor] = []
@@ -163,15 +194,19 @@ def _without_edges(
             if layer.root is not None:
                 extra.append(_product(hidden, layer.root))
                 out = out + extra[-1]
-            outputs.append(out)
             hidden = torch.relu(out)
+            if layer.heads:
+                values, source, aim = out.split([layer.outputs, layer.heads, layer.heads], dim=1)
+                out = torch.cat([values, functional.leaky_relu(source + aim, 0.2), aim], dim=1)
+                hidden = functional.elu(values)
+            outputs.append(out)
     return sent, extra, outputs
 
 
 def _product(x: Features, weight: Tensor) -> Tensor:
     """H·W. Features are not copied to double for it: their products are as exact as the network's own."""
-    double = isinstance(x, Tensor) and x.dtype == torch.float64
-    return linear(x, weight.double() if double else weight).double()
+    dtype = x.dtype if isinstance(x, Tensor) else x.values.dtype
+    return linear(x, weight.to(dtype)).double()
 
 
 def _scales(norm: int, flow: Tensor) -> tuple[Tensor, Tensor]:

@@ -2,8 +2,9 @@
 
 import numpy as np
 
+from gst.greedy.answers import chances, hoped, moved, partition
 from gst.greedy.arrays import Layers, Lists, State, Trial, kernel
-from gst.greedy.kernels import chances, copy, hoped, moved, partition, row_of, scales, transform
+from gst.greedy.kernels import copy, row_of, scales, transform
 
 
 @kernel

@@ -1,12 +1,15 @@
 """Greedy search over edges, with values that are looked up again only where they may have changed."""
 
 import heapq
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
+from numba import njit, types
+from numba.extending import overload
 
 from gst.greedy.arrays import Layers, Lists, State, Trial
+from gst.greedy.attention import adopt, attend, stay
 from gst.greedy.kernels import apply, change
 from gst.greedy.refresh import refresh
 
@@ -34,25 +37,39 @@ class Memory(NamedTuple):
     pace: np.ndarray  # [5] steps since the last refresh; whether a node waits for one; rows to spare; slack; edges kept
 
 
+def _of_kind(linear: Callable[..., Any], attention: Callable[..., Any]) -> Callable[[Layers], Callable[..., Any]]:
+    """Which of two kernels suits the layers, told from their types: the other one is not even compiled."""
+
+    def pick(layers: Layers) -> Callable[..., Any]:
+        return linear if layers.heads is None else attention
+
+    kinds = (lambda layers: linear), (lambda layers: attention)
+    overload(pick, inline="always")(lambda layers: kinds[layers.types[layers.fields.index("heads")] != types.none])
+    return pick
+
+
+_change, _apply, _refresh = _of_kind(change, attend), _of_kind(apply, adopt), _of_kind(refresh, stay)
+
+
 @macro
 def _value(edge: int, sign: float, prior: np.ndarray, lists: Lists, model: Model) -> float:
     """δ_e: mean change of KL over the networks, better by what the prior thinks of the edge."""
     layers, state, trial = model
-    return change(edge, sign, lists, layers, state, trial) / layers.wanted.shape[0] - sign * prior[edge]
+    return _change(layers)(edge, sign, lists, layers, state, trial) / layers.wanted.shape[0] - sign * prior[edge]
 
 
 @macro
 def _commit(edge: int, sign: float, lists: Lists, model: Model, memory: Memory) -> bool:
     """Makes the step that was tried last; whether it was time for a refresh."""
     layers, state, trial = model
-    apply(edge, sign, lists, layers, state, trial, memory.drift)
+    _apply(layers)(edge, sign, lists, layers, state, trial, memory.drift)
     if max(lists.kept[lists.ends[2 * edge]], lists.kept[lists.ends[2 * edge + 1]]) > layers.cap:
         memory.pace[1] = 1
     memory.pace[0] += 1
     memory.pace[4] += sign
     if memory.pace[1] == 0 or memory.pace[0] < max(SHORTEST, SPAN * memory.pace[4]):
         return False
-    refresh(lists, layers, state, trial, memory.drift)
+    _refresh(layers)(lists, layers, state, trial, memory.drift)
     memory.pace[0] = 0
     return True
 
@@ -89,7 +106,7 @@ def walk(
     value, drift = memory.value, memory.drift
     order, paid = np.empty(count, np.int64), np.empty(count)
     for edge in given:
-        change(edge, 1.0, lists, model[0], model[1], model[2])
+        _change(model[0])(edge, 1.0, lists, model[0], model[1], model[2])
         _commit(edge, 1.0, lists, model, memory)
     if count == 0:
         return order, paid
@@ -101,7 +118,7 @@ def walk(
             heap.append((value[edge], edge))
     heapq.heapify(heap)
 
-    limit = tolerance * np.maximum(1.0, np.diff(incidence.start) / FEW)
+    limit = tolerance * np.maximum(1.0, (incidence.start[1:] - incidence.start[:-1]) / FEW)
     seen = np.full(open_.size, -1)
     step = 0
     while step < count:

@@ -15,6 +15,7 @@ from gst.problem import Dense, Problem
 from gst.sparsifiers.base import Found
 from gst.training import Progress
 
+SEARCH = 2  # version of the greedy: a path of another one cannot be extended
 MARKS = 50  # shares of all edges at which validation looks at a path, and its state can be saved
 
 
@@ -63,7 +64,7 @@ class Way:
 
 def find_way(problem: Problem, network: Network, kept: int) -> Way:
     """A path of ``kept`` edges or more; one that is stored is used and, where it is too short, extended."""
-    depends = {**problem.depends, "sparse_epochs": problem.settings.sparse_epochs}
+    depends = {**problem.depends, "sparse_epochs": problem.settings.sparse_epochs, "search": SEARCH}
 
     def enough(content: Content) -> bool:
         return content[0]["order"].numel() >= kept

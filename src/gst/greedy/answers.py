@@ -1,0 +1,54 @@
+"""The divergence of one node's answer, and how far apart two answers are."""
+
+import numpy as np
+
+from gst.greedy.arrays import Layers, Trial, lean
+
+
+@lean
+def hoped(wanted: np.ndarray, out: np.ndarray, layers: Layers) -> float:
+    """⟨wanted, out / T⟩; cross entropy is :func:`partition` less this."""
+    total = 0.0
+    for c in range(out.size):
+        total += wanted[c] * out[c]
+    return total / layers.temperature
+
+
+@lean
+def partition(out: np.ndarray, layers: Layers) -> float:
+    """log Σ_c exp(out_c / T), of labels Σ_c log(1 + exp(out_c / T))."""
+    factor, top, total = 1 / layers.temperature, out[0], 0.0
+    if layers.labels:
+        for c in range(out.size):
+            total += max(out[c] * factor, 0.0) + np.log1p(np.exp(-abs(out[c] * factor)))
+        return total
+    for c in range(1, out.size):
+        top = max(top, out[c])
+    for c in range(out.size):
+        total += np.exp((out[c] - top) * factor)
+    return np.log(total) + top * factor
+
+
+@lean
+def chances(out: np.ndarray, layers: Layers, into: np.ndarray) -> None:
+    """softmax(out / T), or sigmoid(out / T) of labels."""
+    total, top = 0.0, out[0]
+    for c in range(1, out.size):
+        top = max(top, out[c])
+    for c in range(out.size):
+        into[c] = np.exp((out[c] - top) / layers.temperature)
+        total += into[c]
+    for c in range(out.size):
+        into[c] = 1 / (1 + np.exp(-out[c] / layers.temperature)) if layers.labels else into[c] / total
+
+
+@lean
+def moved(old: np.ndarray, new: np.ndarray, layers: Layers, trial: Trial) -> float:
+    """How far apart two answers are."""
+    before, distance = trial.step[: old.size], 0.0
+    after = trial.step[old.size : 2 * old.size]
+    chances(old, layers, before)
+    chances(new, layers, after)
+    for c in range(old.size):
+        distance += abs(after[c] - before[c]) / 2
+    return distance
