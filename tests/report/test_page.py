@@ -191,9 +191,9 @@ def test_five_thousand_runs_stay_small():
 def test_summary_compares_what_can_be_compared():
     told = dict(sentences(Study(study_rows())))
     assert told["Returned model, 40 % removed"].startswith(
-        "points against dense, mean of 2 graphs and backbones: −1.6 with GST"
+        "points against dense, mean of 2 graphs and backbones: −1.6 with GST (paper)"
     )
-    assert "GST 1.0" in told["Mean rank, 1 is best"]
+    assert "GST (paper) 1.0" in told["Mean rank, 1 is best"]
 
 
 def call(monkeypatch, capsys, *words):

@@ -3,9 +3,9 @@
 from gst.bench.rows import Row
 
 METHODS = {  # in the order of legends and tables: learned ones first
-    "gst/paper": "GST",
-    "gst/deploy": "GST deploy",
-    "gst/retrain": "GST retrain",
+    "gst/paper": "GST (paper)",
+    "gst/deploy": "GST (deploy)",
+    "gst/retrain": "GST (retrain)",
     "ugs": "UGS",
     "ugs+gst": "UGS + GST",
     "wd-glt": "WD-GLT",
