@@ -21,6 +21,7 @@ class Settings(BaseModel):
     interval: int = Field(20, ge=1, description="ΔT: epochs between two updates")
     swap_ratio: float = Field(0.3, ge=0, le=1, description="τ: share of edges the first update exchanges")
     decay: float = Field(1.0, ge=0, description="κ: how fast that share decreases")
+    turns: int = Field(8, ge=0, le=8, description="exchanges of recipe retrain, each with fresh networks")
     matrix: Literal["adjacency", "laplacian", "normalised"] = Field(
         "laplacian", description="whose eigenvalues the topology criterion watches"
     )

@@ -37,7 +37,7 @@ PROFILES = {
         seeds=1,
         small=("digits",),
         large=("digits",),
-        settings={"hidden": 16, "lr": 0.01, "anchor_epochs": 8, "sparse_epochs": 8, "interval": 4},
+        settings={"hidden": 16, "lr": 0.01, "anchor_epochs": 4, "sparse_epochs": 4, "interval": 2, "turns": 1},
         options={
             "ugs": {"prune_ratio": 0.3, "round_epochs": 2},
             "wd-glt": {"prune_ratio": 0.3, "round_epochs": 2, "sample": 16},

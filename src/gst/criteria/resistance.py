@@ -26,7 +26,7 @@ def effective_resistance(edges: EdgeSet, weight: Tensor, *, projections: int | N
     relative standard error of √(2/k) an edge.
     """
     conductance = weight.detach().cpu().double().numpy()
-    if projections is not None and edges.num_nodes >= large.LARGE:
+    if projections is not None and edges.num_edges >= large.LARGE:
         found = large.projected_resistance(edges, conductance, projections, seed)
         return torch.from_numpy(np.minimum(found, 1 / conductance, out=found))
     laplacian = Laplacian(edges, conductance)

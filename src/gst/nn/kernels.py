@@ -256,7 +256,7 @@ def product(
     """act(init + A·X), ``[rows, D]``, into ``out`` if given; ``init`` has one row each or one for all."""
     if out is None:
         out = np.empty((crow.size - 1, init.shape[1]), np.float32)
-    _over_rows(crow, _product_rows, crow, col, values, x, init, out, relu)
+    over_rows(crow, _product_rows, crow, col, values, x, init, out, relu)
     return out
 
 
@@ -275,11 +275,11 @@ def attention(
     exact = bool((top - source.min(0)).max() > 80)  # exp(−87) is the smallest number of float32
     shifted = source - top
     parts = np.exp(np.stack([shifted, np.float32(0.2) * shifted]))
-    _over_rows(crow, _attention_rows, crow, col, values, x, source, target, parts, top, exact, bias, out)
+    over_rows(crow, _attention_rows, crow, col, values, x, source, target, parts, top, exact, bias, out)
     return out
 
 
-def _over_rows(crow: np.ndarray, kernel: Any, *args: Any) -> None:
+def over_rows(crow: np.ndarray, kernel: Any, *args: Any) -> None:
     """As many threads as torch has, each with rows of as many entries."""
     threads, rows = torch.get_num_threads(), crow.size - 1
     pieces = 1 if threads == 1 or rows < 64 * threads else 4 * threads

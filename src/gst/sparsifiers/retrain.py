@@ -33,7 +33,8 @@ def retrain(problem: Problem, anchor: Anchor, kept: int) -> Found:
     target, highest = Target.of(wanted, task.multilabel, SHARPNESS), -1.0
     answers = task.predict(wanted)
     prepared = clock()
-    for number, ratio in enumerate((*EXCHANGES, 0.0) if 0 < kept < edges.num_edges else ()):
+    ratios = (*EXCHANGES[: problem.settings.turns], 0.0)  # after the last exchange networks are only asked
+    for number, ratio in enumerate(ratios if 0 < kept < edges.num_edges else ()):
 
         def make(keep: Tensor = keep, number: int = number, ratio: float = ratio) -> Content:
             networks = [fresh(problem, keep, NETWORKS * number + k) for k in range(NETWORKS)]
@@ -42,7 +43,7 @@ def retrain(problem: Problem, anchor: Anchor, kept: int) -> Found:
             after = turn(edges, keep, networks, wanted, target, prior, ratio) if ratio else keep
             return {"keep": after}, {"agreement": float((given == answers).double().mean())}
 
-        depends = {"turn": number, "kept": kept, **problem.depends}
+        depends = {"turn": number, "ratio": ratio, "kept": kept, **problem.depends}
         after, meta = problem.checkpoint.store.get("turn", depends, make)
         if meta["agreement"] >= highest:
             best, highest = keep, meta["agreement"]
