@@ -137,7 +137,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--graphs", nargs="+", metavar="NAME:SCALE", default=[*GROWTH, *OTHERS])
     parser.add_argument("--hidden", type=int, default=128)
-    parser.add_argument("--repeats", type=int, default=2)
+    parser.add_argument("--repeats", type=int, default=4)
     parser.add_argument("--keep", action=argparse.BooleanOptionalAction, default=True, help="keep memory that is freed")
     parser.add_argument("--sampler", action="store_true", help="measure the neighbour sampler instead")
     parser.add_argument("--case", help=argparse.SUPPRESS)

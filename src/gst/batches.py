@@ -13,6 +13,8 @@ from gst.nn.features import Features, rows
 from gst.nn.masker import Masker
 from gst.nn.neighbours import LocalBlock
 from gst.nn.network import NativeNetwork, Network
+from gst.nn.pyg_loaders import LoaderDraws
+from gst.nn.sampler import Draw, draw_entries
 from gst.settings import Settings
 from gst.task import Task
 
@@ -86,13 +88,14 @@ class NeighbourBatch:
     degree: Tensor  # D̃ of the edges, whatever is drawn of them
     fanout: int
     seed: int
+    draw: Draw
 
     def logits(self, network: Network, masker: Masker | None, x: Features | None) -> Tensor:
         assert isinstance(network, NativeNetwork)
         depth, nodes = len(network.module.layers), self.targets
         blocks: list[LocalBlock] = []
         for layer in reversed(range(depth)):
-            blocks.insert(0, self.edges.neighbours.block(nodes, self.fanout, self.seed + layer))
+            blocks.insert(0, self.edges.neighbours.block(nodes, self.fanout, self.seed + layer, self.draw))
             nodes = blocks[0].nodes
         here = rows(network.x, nodes)
         masks = None if masker is None else masker.at_entries(here, blocks, self.edges.directed)
@@ -107,14 +110,16 @@ class NeighbourSamples:
     train: Tensor
     count: int  # training nodes in a step
     fanout: int
+    loader: str = "gst"
 
     def epoch(self, edges: EdgeSet) -> Iterator[NeighbourBatch]:
         order = self.train[torch.randperm(self.train.numel()).to(self.train.device)]
         seeds = torch.randint(2**62, (-(-self.train.numel() // self.count),)).tolist()
         degree = edges.neighbours.degree(None, torch.get_default_dtype())
+        draw = draw_entries if self.loader == "gst" else LoaderDraws(edges.neighbours, self.fanout)
         for chosen, seed in zip(order.split(self.count), seeds, strict=True):
             mine = chosen[distributed.run_of(chosen.numel())].sort().values
-            yield NeighbourBatch(mine, edges, degree, self.fanout, seed)
+            yield NeighbourBatch(mine, edges, degree, self.fanout, seed, draw)
 
 
 def make_batches(settings: Settings, part: Callable[[int], Tensor], task: Task) -> Batches | None:
@@ -122,7 +127,7 @@ def make_batches(settings: Settings, part: Callable[[int], Tensor], task: Task) 
     if settings.batch == "full":
         return None
     if settings.batch == "neighbors":
-        return NeighbourSamples(task.train, settings.batch_nodes, settings.fanout)
+        return NeighbourSamples(task.train, settings.batch_nodes, settings.fanout, settings.loader)
     nodes = task.y.shape[0]
     number = min(nodes, settings.clusters or -(-nodes // CLUSTER))
     return Clusters(part(number), task.train, settings.clusters_per_batch)

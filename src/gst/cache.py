@@ -23,7 +23,7 @@ from gst.version import __version__
 Content = tuple[dict[str, Tensor], dict[str, Any]]
 
 # settings that the training on the full graph does not see
-_SPARSE_ONLY = {"recipe", "sparse_epochs", *PAPER_ONLY}
+_SPARSE_ONLY = {"recipe", "sparse_epochs", "turns", *PAPER_ONLY}
 
 
 def anchor_settings(settings: Settings) -> dict[str, Any]:

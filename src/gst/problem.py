@@ -17,6 +17,7 @@ from gst.errors import InputError
 from gst.graph import EdgeSet, check_graph
 from gst.limits import check_memory, training_memory
 from gst.models import build_network, find_device, reset_parameters
+from gst.nn import pyg_loaders
 from gst.nn.backbones import BACKBONES
 from gst.nn.features import as_features
 from gst.nn.masker import Masker
@@ -60,6 +61,8 @@ class Problem:
             raise InputError(
                 "batch neighbors is for the backbones of gst: for a model of your own take clusters or full"
             )
+        if self.settings.loader == "pyg" and not pyg_loaders.installed():
+            raise InputError("setting loader = 'pyg': PyG's loaders need pyg-lib, which is not installed; take gst")
         if distributed.size() > 1 and self.settings.batch == "full":
             raise InputError(f"{distributed.size()} processes share no full batch: take --batch clusters or neighbors")
         check_graph(data)
@@ -148,12 +151,15 @@ class Problem:
     @cached_property
     def _batches(self) -> Batches | None:
         def find(number: int) -> Tensor:
-            depends = {**self.depends, "clusters": number}
-            return self.store.get("clusters", depends, lambda: ({"part": partition(self.view, number, seed)}, {}))[0][
-                "part"
-            ].to(self.device)
+            def make() -> Content:
+                own = self.settings.loader == "gst"
+                part = (
+                    partition(self.view, number, self.settings.seed) if own else pyg_loaders.clusters(self.view, number)
+                )
+                return {"part": part}, {}
 
-        seed = self.settings.seed
+            return self.store.get("clusters", {**self.depends, "clusters": number}, make)[0]["part"].to(self.device)
+
         return make_batches(self.settings, find, self.task)
 
     def train_fresh(

@@ -45,6 +45,9 @@ class Settings(BaseModel):
     batch: Literal["full", "clusters", "neighbors"] = Field(
         "full", description="what a training step sees: all, some clusters, or sampled neighbourhoods"
     )
+    loader: Literal["gst", "pyg"] = Field(
+        "gst", description="who draws mini-batches: gst, or PyG's ClusterData and NeighborLoader, which need pyg-lib"
+    )
     clusters: int = Field(0, ge=0, description="number of clusters, 0: one every 500 nodes")
     clusters_per_batch: int = Field(16, ge=1, description="clusters that a step sees")
     batch_nodes: int = Field(1024, ge=1, description="training nodes of a step with sampled neighbourhoods")

@@ -41,13 +41,27 @@ def precision(request, monkeypatch):
         monkeypatch.setattr(large, "LARGE", 1)
 
 
-def test_projections_keep_their_stated_error(precision):
-    edges = EdgeSet.from_data(random_graph(nodes=200, edges=600))
+@pytest.mark.parametrize("directed", [False, True])
+def test_projections_keep_their_stated_error(precision, directed):
+    edges = EdgeSet.from_data(random_graph(nodes=200, edges=600, directed=directed))
     weight = 0.5 + torch.rand(edges.num_edges)
     exact = effective_resistance(edges, weight)
     for k in (32, 200):
         error = effective_resistance(edges, weight, projections=k, seed=1) / exact - 1
         assert float(error.square().mean().sqrt()) < 1.3 * (2 / k) ** 0.5
+
+
+def test_the_number_of_threads_changes_no_bit():
+    edges = EdgeSet.from_data(random_graph(nodes=70_000, edges=140_000))
+    weight, before = np.ones(edges.num_edges), torch.get_num_threads()
+    found = []
+    try:
+        for threads in (1, 2):
+            torch.set_num_threads(threads)
+            found.append(large.projected_resistance(edges, weight, 8, 0))
+    finally:
+        torch.set_num_threads(before)
+    assert np.array_equal(*found)
 
 
 def test_a_bridge_resists_like_its_own_wire():

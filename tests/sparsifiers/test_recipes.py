@@ -77,6 +77,15 @@ def test_retrain_trains_on_from_the_anchor(model):
     assert torch.equal(found.mask_, found.scores_ >= 1)
 
 
+def test_turns_bound_how_many_networks_retrain_trains():
+    seen = []
+    for turns in (0, 2):
+        begun = []
+        fit("retrain", turns=turns, watch=lambda event, begun=begun: begun.append(event.epoch == 1 and event.phase))
+        seen.append(begun.count("turn"))
+    assert seen == [4 + 2, 4 + 6]  # four dense ones for the beliefs; two a turn, and two that are only asked
+
+
 def test_deploy_is_the_default_unless_a_setting_of_the_paper_is_given():
     data = random_graph(nodes=40, edges=120)
     for given, expected in [({}, "deploy"), ({"interval": 3}, "paper"), ({"recipe": "retrain", "decay": 2}, "retrain")]:

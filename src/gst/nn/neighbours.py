@@ -14,7 +14,7 @@ from torch import Tensor
 
 from gst.nn.adjacency import Adjacency, Block
 from gst.nn.csr import Pattern
-from gst.nn.sampler import draw_entries
+from gst.nn.sampler import Draw, draw_entries
 from gst.nn.shared import Shared
 
 
@@ -63,14 +63,14 @@ class Neighbours:
             self.loops.device, dtype
         )
 
-    def block(self, rows: Tensor, fanout: int | None = None, seed: int = 0) -> "LocalBlock":
+    def block(self, rows: Tensor, fanout: int | None = None, seed: int = 0, draw: Draw = draw_entries) -> "LocalBlock":
         """What one layer computes for these rows (sorted ids), reading all of their entries or ``fanout`` of each.
 
         Columns are those that are read. An entry drawn from d of a row stands for d/fanout of them: sums and means are
         then right on average.
         """
         ids = rows.cpu().numpy()
-        entries = None if fanout is None else draw_entries(self.start, ids, fanout, seed)
+        entries = None if fanout is None else draw(self.start, ids, fanout, seed)
         row, col, entry = _entries(self.start, self.source, ids, entries)
         nodes = _renumber(col, self._mark)
         share = None

@@ -1,5 +1,7 @@
 """Which entries of its rows a mini-batch reads: all, or a few of each drawn at random."""
 
+from collections.abc import Callable
+
 import numpy as np
 import torch
 from numba import njit
@@ -7,6 +9,7 @@ from torch import Tensor
 
 from gst.nn.csr import Pattern
 
+Draw = Callable[[np.ndarray, np.ndarray, int, int], np.ndarray]  # as draw_entries
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
