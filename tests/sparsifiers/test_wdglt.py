@@ -2,7 +2,7 @@ import ot
 import pytest
 import torch
 from contract import check_mask
-from torch.autograd import gradcheck
+from torch.autograd import gradcheck, gradgradcheck
 from torch_geometric.nn.models import GCN
 
 from graphs import random_graph
@@ -56,6 +56,11 @@ def test_sinkhorn_converges_to_the_regularised_and_to_the_exact_cost():
 def test_sinkhorn_gradient(epsilon):
     x, y = (cloud.requires_grad_() for cloud in clouds(5, 4, 3))
     assert gradcheck(lambda x, y: sinkhorn(x, y, epsilon, 10), (x, y), eps=1e-8, atol=1e-4)
+
+
+def test_sinkhorn_gradient_of_the_gradient():
+    x, y = (cloud.requires_grad_() for cloud in clouds(5, 4, 3))
+    assert gradgradcheck(lambda x, y: sinkhorn(x, y, 0.1, 5), (x, y), atol=1e-4)
 
 
 def test_sinkhorn_in_single_precision_stays_finite():

@@ -129,13 +129,46 @@ def sinkhorn(x: Tensor, y: Tensor, epsilon: float, iterations: int) -> Tensor:
     (0.0, 2.0)
     """
     cost = (x.unsqueeze(1) - y.unsqueeze(0)).square().sum(-1)  # not by ‖x‖² + ‖y‖² − 2x·y: ε is below its rounding
-    kernel = -cost / epsilon
-    u = kernel.new_zeros(x.shape[0])
-    v = kernel.new_zeros(y.shape[0])
-    for _ in range(iterations):
-        v = -math.log(y.shape[0]) - _floored(kernel + u.unsqueeze(1), 0).logsumexp(0)
-        u = -math.log(x.shape[0]) - _floored(kernel + v.unsqueeze(0), 1).logsumexp(1)
-    return (_floored(kernel + u.unsqueeze(1) + v.unsqueeze(0), 1).exp() * cost).sum()
+    return _Transport.apply(cost, epsilon, iterations)  # type: ignore[no-any-return, no-untyped-call]
+
+
+def _transport(cost: Tensor, epsilon: float, iterations: int) -> tuple[Tensor, Tensor, Tensor, list[Tensor]]:
+    """W, log P, −C/ε, and log u and log v after every half of an iteration, u = 1 first."""
+    kernel, sizes = -cost / epsilon, cost.shape
+    scales = [kernel.new_zeros(sizes[0], 1)]
+    for half in range(2 * iterations):  # columns first
+        dim = half % 2
+        scales.append(-math.log(sizes[1 - dim]) - _floored(kernel + scales[-1], dim).logsumexp(dim, keepdim=True))
+    logs = kernel + scales[-1] + scales[-2]
+    return (_floored(logs, 1).exp() * cost).sum(), logs, kernel, scales
+
+
+class _Transport(torch.autograd.Function):
+    """W of a cost matrix with its slope through all iterations, by hand: a third of the time of autograd's."""
+
+    @staticmethod
+    def forward(ctx: Any, cost: Tensor, epsilon: float, iterations: int) -> Tensor:
+        total, *ctx.found = _transport(cost, epsilon, iterations)
+        ctx.save_for_backward(cost)
+        ctx.words = epsilon, iterations
+        return total
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
+        (cost,), (epsilon, iterations) = ctx.saved_tensors, ctx.words
+        if torch.is_grad_enabled():  # the slope itself is differentiated
+            slope = torch.autograd.grad(_transport(cost, epsilon, iterations)[0], cost, create_graph=True)[0]
+            return grads[0] * slope, None, None
+        logs, kernel, scales = ctx.found
+        plan = _floored(logs, 1).exp()
+        moved = plan * cost  # ∂W / ∂ log P
+        slope, last, before = moved, moved.sum(1, keepdim=True), moved.sum(0, keepdim=True)
+        for half in reversed(range(2 * iterations)):  # ``last``: of the scale that this half made
+            dim = half % 2
+            share = _floored(kernel + scales[half] + scales[half + 1], dim).exp_() * (last * cost.shape[1 - dim])
+            slope = slope - share
+            last, before = before - share.sum(1 - dim, keepdim=True), 0
+        return grads[0] * (plan - slope / epsilon), None, None
 
 
 def _floored(logs: Tensor, dim: int) -> Tensor:
