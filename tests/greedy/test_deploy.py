@@ -5,7 +5,7 @@ from torch_geometric.nn import GCN, GraphSAGE
 
 from graphs import random_graph
 from gst.graph import EdgeSet
-from gst.greedy.engine import Search, deploy, make_search
+from gst.greedy.engine import Path, Search, deploy, make_search
 from gst.greedy.target import Target
 from gst.greedy.trials import Trials, hops
 from gst.nn.backbones import BACKBONES
@@ -73,6 +73,30 @@ def test_smaller_budgets_are_a_prefix():
     _, scores = deploy(network, edges, logits, 30)
     for k in (1, 7, 29):
         assert torch.equal(top_k(scores, k), deploy(network, edges, logits, k)[0])
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("name", ["gcn", "gin", "sage", "gat"])
+def test_where_most_stay_the_least_needed_go_one_by_one(name, directed):
+    data = random_graph(nodes=12, edges=16, directed=directed)
+    edges, network = EdgeSet.from_data(data), network_of(name, data)
+    with torch.no_grad():
+        wanted = network.logits(edges)
+    search = make_search([network], edges, [wanted], TARGET, path=Path(down=True))
+    order, paid = search.drop(8, tolerance=0)
+    keep = torch.ones(edges.num_edges, dtype=torch.bool)
+    for e, delta in zip(order.tolist(), paid.tolist(), strict=True):
+        brute = trials(network, edges, keep, wanted, -1)
+        assert delta == pytest.approx(float(brute[e]), abs=1e-3)
+        assert float(brute[e]) <= float(brute.min()) + 1e-3
+        keep[e] = False
+
+
+def test_which_way_a_path_goes():
+    data = random_graph(nodes=30, edges=80)
+    for name, kept, down in [("gcn", 52, True), ("gcn", 51, False), ("gat", 60, True), ("own-gcn", 60, False)]:
+        path = Path.towards(kept, 80, network_of(name, data))
+        assert path.down == down and path.steps(path.steps(kept, 80), 80) == kept
 
 
 def test_temperature_scales_with_the_logits():

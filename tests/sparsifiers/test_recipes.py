@@ -19,16 +19,21 @@ def fit(recipe="deploy", data=None, **given):
     return GST(**{"sparsity": 0.5, "recipe": recipe, "cache": False, **QUICK, **given}).fit(data)
 
 
+@pytest.mark.parametrize("sparsities", [(0.8, 0.6, 0.4), (0.3, 0.2, 0.1)], ids=["up", "down"])
 @pytest.mark.parametrize("backbone", ["gcn", "gat"])
-def test_one_path_serves_every_sparsity(backbone, tmp_path):
+def test_one_path_serves_every_sparsity_on_its_side(backbone, sparsities, tmp_path):
     """Stored, extended or found in one go: the same edges."""
-    fresh = {s: fit(sparsity=s, backbone=backbone) for s in (0.8, 0.6, 0.3)}
-    for number, order in enumerate([(0.8, 0.6, 0.3), (0.3, 0.6, 0.8)]):
+    fresh = {s: fit(sparsity=s, backbone=backbone) for s in sparsities}
+    for number, order in enumerate([sparsities, sparsities[::-1]]):
         cache = Cache(tmp_path / str(number))
         for sparsity in order:
             found = fit(sparsity=sparsity, backbone=backbone, cache=cache)
             assert same(found, fresh[sparsity])
-    scores = fresh[0.3].scores_
+    most, middle, least = (fresh[s].keep_ for s in sparsities)
+    assert bool((most <= middle).all() and (middle <= least).all()), "nested"
+    if sparsities[0] < 0.35:  # of a path down only the edges that go are in order
+        return
+    scores = fresh[sparsities[-1]].scores_
     for sparsity, found in fresh.items():
         edges = found.edges_
         per_edge = torch.zeros(edges.num_edges, dtype=torch.float64)

@@ -16,25 +16,46 @@ from gst.nn.network import NativeNetwork, Network
 
 ROWS = 2000.0  # that an early step may recompute on average, for each network
 TOLERANCE = 0.003  # how far answers may move before the edges around are looked at again
+DOWN = 0.65  # of the edges; where as many stay, those that go are sought. Below, that is dearer
 
 
 @dataclass
 class Path:
-    r"""The edges that a trained network needs, the most needed first.
+    r"""The edges that a network needs, the most needed first; or those it does not need, the least needed first.
 
-    .. math:: M ← M + \arg\min_e \, KL_T(M + e), \quad M = ∅ \text{ at first}
+    .. math:: M ← M + \arg\min_{e ∉ M} KL_T(M + e), \; M = ∅ \text{ at first} \qquad \text{up}
 
-    The best k edges are the first k, for every k up to its length: one path serves all sparsities. ``memory`` is what
-    the search must know to go on; a path that is extended is, to the last bit, the one found in one go.
+    .. math:: M ← M - \arg\min_{e ∈ M} KL_T(M - e), \; M = \text{all at first} \qquad \text{down}
+
+    What its first steps lead to is the answer for their number: one path serves all sparsities on its side. ``memory``
+    is what the search must know to go on; a path that is extended is, to the last bit, the one found in one go.
     """
 
     order: Tensor = field(default_factory=lambda: torch.zeros(0, dtype=torch.long))
     memory: dict[str, Tensor] = field(default_factory=dict)
+    down: bool = False
 
-    def scores(self, num_edges: int, kept: int) -> Tensor:
-        """E for the edge that came first, one less for each after it, 0 for all that are not among the first k."""
+    @classmethod
+    def towards(cls, kept: int, num_edges: int, network: Network) -> "Path":
+        """An empty path in the better direction: down where most of the edges stay, if there are kernels.
+
+        Networks that are tried in batches go up: their shortlists are by slopes, and on all edges every slope is zero.
+        """
+        return cls(down=kept >= DOWN * num_edges and all_known([network]))
+
+    def steps(self, kept: int, num_edges: int) -> int:
+        """How many lead to so many edges, or the other way round."""
+        return num_edges - kept if self.down else kept
+
+    def scores(self, kept: int, num_edges: int) -> Tensor:
+        """Up: E for the edge that came first, one less for each after it, 0 for the others. Down: E or 0."""
+        taken = self.order[: self.steps(kept, num_edges)]
+        if self.down:
+            scores = torch.full((num_edges,), float(num_edges), dtype=torch.float64)
+            scores[taken] = 0
+            return scores
         scores = torch.zeros(num_edges, dtype=torch.float64)
-        scores[self.order[:kept]] = torch.arange(num_edges, num_edges - kept, -1, dtype=torch.float64)
+        scores[taken] = torch.arange(num_edges, num_edges - kept, -1, dtype=torch.float64)
         return scores
 
 
@@ -43,8 +64,7 @@ def deploy(
 ) -> tuple[Tensor, Tensor]:
     """The ``kept`` edges with which a trained network best keeps its answers, and a score for every edge.
 
-    In evaluation mode, with degrees, means and attention of the kept edges alone. The best k of the scores are the
-    answer for any k ≤ ``kept``.
+    In evaluation mode, with degrees, means and attention of the kept edges alone. Scores: see :class:`Path`.
 
     Args:
         network: a trained network in evaluation mode; its weights are not touched.
@@ -53,15 +73,17 @@ def deploy(
         kept: number of edges to keep.
         target: the divergence; None: of classes, at the temperature that suits the logits.
     """
-    path = Path()
-    follow(make_search([network], edges, [logits], target or Target.of(logits)), path, kept)
-    scores = path.scores(edges.num_edges, kept).to(edges.pairs.device)
+    path = Path.towards(kept, edges.num_edges, network)
+    search = make_search([network], edges, [logits], target or Target.of(logits), path=path)
+    follow(search, path, path.steps(kept, edges.num_edges))
+    scores = path.scores(kept, edges.num_edges).to(edges.pairs.device)
     return scores > 0, scores
 
 
-def follow(search: "Search | Trials", path: Path, kept: int) -> None:
-    """Extends a path to ``kept`` edges or a few more."""
-    order = search.advance(kept - path.order.numel())
+def follow(search: "Search | Trials", path: Path, steps: int) -> None:
+    """Extends a path to so many steps or a few more."""
+    more = steps - path.order.numel()
+    order = search.drop(more)[0] if path.down else search.advance(more)
     path.order, path.memory = torch.cat([path.order, order]), search.memory()
 
 
@@ -83,12 +105,14 @@ def make_search(
         target: the divergence.
         prior: what each edge is worth besides, in units of the divergence.
         keep: the edges to start from; None: no edge.
-        path: an earlier path of the same networks to go on with, instead of ``keep``.
+        path: an earlier path of the same networks to go on with, or a new one, instead of ``keep``.
     """
     make = Search if all_known(networks) else Trials
+    if path is not None and path.down:
+        keep = torch.ones(edges.num_edges, dtype=torch.bool)
     search = make(networks, edges, wanted, target, prior, keep)  # type: ignore[arg-type]
     if path is not None and path.order.numel():
-        search.resume(path.order, path.memory)
+        search.resume(path.order, path.memory, path.down)
     return search
 
 
@@ -138,10 +162,11 @@ class Search:
         """All that a later search needs besides the edges in their order."""
         return {name: torch.from_numpy(getattr(self._memory, name).copy()) for name in ("value", "drift", "pace")}
 
-    def resume(self, order: Tensor, memory: dict[str, Tensor]) -> None:
+    def resume(self, order: Tensor, memory: dict[str, Tensor], down: bool = False) -> None:
         """Takes the steps of an earlier search again, without its questions."""
-        self._fill(order)
-        self._sign = 1.0
+        self._sign = -1.0 if down else 1.0
+        self._run(order.cpu().numpy(), 0, self._sign, 0.0)
+        self.keep[order.cpu().numpy()] = not down
         for name, tensor in memory.items():
             getattr(self._memory, name)[:] = tensor.cpu().numpy()
 

@@ -91,7 +91,7 @@ def walk(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Adds (sign 1) or removes (−1) ``count`` of the open edges, always the one of least δ; which, and their δ.
 
-    Before that, it adds those that are given, without a question, as the walk that found them did.
+    Before that, it does so with those that are given, without a question, as the walk that found them did.
 
     An edge is taken only if its δ, computed at that moment, is not above what the others were last worth, or by a
     trifle. Those are
@@ -106,8 +106,8 @@ def walk(
     value, drift = memory.value, memory.drift
     order, paid = np.empty(count, np.int64), np.empty(count)
     for edge in given:
-        _change(model[0])(edge, 1.0, lists, model[0], model[1], model[2])
-        _commit(edge, 1.0, lists, model, memory)
+        _change(model[0])(edge, sign, lists, model[0], model[1], model[2])
+        _commit(edge, sign, lists, model, memory)
     if count == 0:
         return order, paid
     heap = [(np.inf, -1)]  # types the list; nothing is ever worse

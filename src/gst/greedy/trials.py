@@ -67,9 +67,10 @@ class Trials:
         arrays = {"value": self.value, "tried": self.tried, "changed": self.changed, "round": np.array(self.round)}
         return {name: torch.from_numpy(array.copy()) for name, array in arrays.items()}
 
-    def resume(self, order: Tensor, memory: dict[str, Tensor]) -> None:
+    def resume(self, order: Tensor, memory: dict[str, Tensor], down: bool = False) -> None:
         """Goes on where an earlier search ended."""
-        self.keep[order.cpu().numpy()] = True
+        self.sign = -1.0 if down else 1.0
+        self.keep[order.cpu().numpy()] = not down
         self.value, self.tried, self.changed = (memory[n].cpu().numpy().copy() for n in ("value", "tried", "changed"))
         self.round, self.loss = int(memory["round"]), self._loss(self.keep)
 

@@ -20,7 +20,7 @@ MARKS = 50  # shares of all edges at which validation looks at a path, and its s
 
 
 def deploy(problem: Problem, kept: int, trained: bool = False) -> Found:
-    """The first ``kept`` edges of the path of the model trained on all edges, with that model as it is.
+    """The ``kept`` edges on the path of the model trained on all edges, with that model as it is.
 
     ``trained``: the user's model is that model; else it is trained first, plainly, for E + D epochs.
     """
@@ -32,7 +32,7 @@ def deploy(problem: Problem, kept: int, trained: bool = False) -> Found:
     way = Way()
     if 0 < kept < edges.num_edges:
         way = find_way(problem, network, kept)
-        scores = way.path.scores(edges.num_edges, kept).to(problem.device)
+        scores = way.path.scores(kept, edges.num_edges).to(problem.device)
     else:
         scores = torch.full((edges.num_edges,), float(kept > 0), dtype=torch.float64, device=problem.device)
     keep = scores > 0
@@ -40,7 +40,7 @@ def deploy(problem: Problem, kept: int, trained: bool = False) -> Found:
         logits = network.logits(edges.subset(keep))
     val = problem.task.score(logits[problem.task.val], "val")
     seconds = {"anchor": problem.dense.meta["seconds"], "topology": 0.0, "sparse": way.seconds}
-    history = [step for step in way.history if step["kept"] <= kept]
+    history = [step for step in way.history if (step["kept"] >= kept if way.path.down else step["kept"] <= kept)]
     return Found(keep, scores, network.module, logits, val, seconds, history)
 
 
@@ -63,38 +63,41 @@ class Way:
 
 
 def find_way(problem: Problem, network: Network, kept: int) -> Way:
-    """A path of ``kept`` edges or more; one that is stored is used and, where it is too short, extended."""
-    depends = {**problem.depends, "sparse_epochs": problem.settings.sparse_epochs, "search": SEARCH}
+    """A path to ``kept`` edges or beyond; one that is stored is used and, where it is too short, extended."""
+    way = Way(Path.towards(kept, problem.edges.num_edges, network))
+    steps, down = way.path.steps(kept, problem.edges.num_edges), way.path.down
+    direction = {"down": True} if down else {}
+    depends = {**problem.depends, "sparse_epochs": problem.settings.sparse_epochs, "search": SEARCH, **direction}
 
     def enough(content: Content) -> bool:
-        return content[0]["order"].numel() >= kept
+        return content[0]["order"].numel() >= steps
 
     def make(content: Content | None) -> Content:
-        way = Way() if content is None else _unpack(content)
-        _extend(problem, network, way, kept)
-        tensors = {"order": way.path.order, **flatten("memory", way.path.memory)}
-        return tensors, {"history": way.history, "seconds": way.seconds}
+        found = way if content is None else _unpack(content, down)
+        _extend(problem, network, found, steps)
+        tensors = {"order": found.path.order, **flatten("memory", found.path.memory)}
+        return tensors, {"history": found.history, "seconds": found.seconds}
 
-    return _unpack(problem.store.grow("path", depends, enough, make))
+    return _unpack(problem.store.grow("path", depends, enough, make), down)
 
 
-def _unpack(content: Content) -> Way:
+def _unpack(content: Content, down: bool) -> Way:
     tensors, meta = content
-    return Way(Path(tensors["order"], unflatten("memory", tensors)), list(meta["history"]), meta["seconds"])
+    return Way(Path(tensors["order"], unflatten("memory", tensors), down), list(meta["history"]), meta["seconds"])
 
 
-def _extend(problem: Problem, network: Network, way: Way, kept: int) -> None:
+def _extend(problem: Problem, network: Network, way: Way, steps: int) -> None:
     edges, task, clock = problem.edges, problem.task, problem.checkpoint.clock
     start, before, done = clock(), way.seconds, way.path.order.numel()
     marks = [round(edges.num_edges * mark / MARKS) for mark in range(1, MARKS + 1)]
-    ends = [end for end in marks if done < end < kept] + [kept]
+    ends = [end for end in marks if done < end < steps] + [steps]
     stages = problem.checkpoint.loop("greedy", len(ends), way, edges)
-    wanted = problem.dense.logits
-    search = make_search([network], edges, [wanted], Target.of(wanted, task.multilabel), path=way.path)
+    path, wanted = way.path, problem.dense.logits
+    search = make_search([network], edges, [wanted], Target.of(wanted, task.multilabel), path=path)
     best = max((step["val"] for step in way.history), default=0.0)
     for stage in stages:
-        follow(search, way.path, ends[stage - 1])
-        val, length = _validate(problem, network, torch.from_numpy(search.keep)), way.path.order.numel()
+        follow(search, path, ends[stage - 1])
+        val, length = _validate(problem, network, torch.from_numpy(search.keep)), int(search.keep.sum())
         best = max(best, val)
         if ends[stage - 1] in marks:  # where a path ends shall leave no trace in one that goes on
             way.history.append({"epoch": len(way.history) + 1, "val": val, "kept": length})
