@@ -1,3 +1,5 @@
+import math
+
 import pytest
 import torch
 from brute import TARGET, trials
@@ -5,7 +7,8 @@ from torch_geometric.nn import GCN, GraphSAGE
 
 from graphs import random_graph
 from gst.graph import EdgeSet
-from gst.greedy.engine import Path, Search, deploy, make_search
+from gst.greedy import engine
+from gst.greedy.engine import Path, Search, deploy, make_search, rows_of_trials
 from gst.greedy.target import Target
 from gst.greedy.trials import Trials, hops
 from gst.nn.backbones import BACKBONES
@@ -92,11 +95,32 @@ def test_where_most_stay_the_least_needed_go_one_by_one(name, directed):
         keep[e] = False
 
 
-def test_which_way_a_path_goes():
+def test_which_way_a_path_goes(monkeypatch):
     data = random_graph(nodes=30, edges=80)
-    for name, kept, down in [("gcn", 52, True), ("gcn", 51, False), ("gat", 60, True), ("own-gcn", 60, False)]:
-        path = Path.towards(kept, 80, network_of(name, data))
-        assert path.down == down and path.steps(path.steps(kept, 80), 80) == kept
+    edges = EdgeSet.from_data(data)
+    total = edges.num_edges
+    least = math.ceil(0.65 * total)
+    for name, kept, down in [
+        ("gcn", least, True),
+        ("gcn", least - 1, False),
+        ("gat", least, True),
+        ("own-gcn", least, False),
+    ]:
+        path = Path.towards(kept, edges, network_of(name, data))
+        assert path.down == down and path.steps(path.steps(kept, total), total) == kept
+    monkeypatch.setattr(engine, "ROWS", 10)
+    assert not Path.towards(least, edges, network_of("gcn", data)).down, "too dear"
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_rows_of_trials_counts_walks(depth):
+    edges = EdgeSet.from_data(random_graph(nodes=12, edges=30))
+    source, target = edges.arcs
+    adjacency = torch.zeros(12, 12, dtype=torch.float64)
+    adjacency[target, source] = 1
+    degree = adjacency.sum(1)
+    expected = degree @ torch.linalg.matrix_power(adjacency, depth - 1) @ degree / edges.num_edges
+    assert rows_of_trials(edges, depth) == pytest.approx(float(expected))
 
 
 def test_temperature_scales_with_the_logits():

@@ -36,12 +36,15 @@ class Path:
     down: bool = False
 
     @classmethod
-    def towards(cls, kept: int, num_edges: int, network: Network) -> "Path":
-        """An empty path in the better direction: down where most of the edges stay, if there are kernels.
+    def towards(cls, kept: int, edges: EdgeSet, network: Network) -> "Path":
+        """An empty path in the better direction: down where most of the edges stay, if that is affordable.
 
-        Networks that are tried in batches go up: their shortlists are by slopes, and on all edges every slope is zero.
+        It begins with a trial of every edge on the whole graph, without estimates: they are by slopes, and on all edges
+        every slope is zero. For the same reason networks that are tried in batches go up.
         """
-        return cls(down=kept >= DOWN * num_edges and all_known([network]))
+        if kept < DOWN * edges.num_edges or not isinstance(network, NativeNetwork) or not all_known([network]):
+            return cls()
+        return cls(down=rows_of_trials(edges, len(network.module.layers)) <= ROWS)
 
     def steps(self, kept: int, num_edges: int) -> int:
         """How many lead to so many edges, or the other way round."""
@@ -59,6 +62,16 @@ class Path:
         return scores
 
 
+def rows_of_trials(edges: EdgeSet, depth: int) -> float:
+    """At most so many rows change, on average, when one of all edges goes: dᵀ A^(L−1) d / E for L layers."""
+    source, target = edges.arcs
+    degree = torch.bincount(target, minlength=edges.num_nodes).double()
+    reach = degree
+    for _ in range(depth - 1):
+        reach = torch.zeros_like(degree).index_add_(0, target, reach[source])
+    return float((degree * reach).sum()) / max(edges.num_edges, 1)
+
+
 def deploy(
     network: Network, edges: EdgeSet, logits: Tensor, kept: int, target: Target | None = None
 ) -> tuple[Tensor, Tensor]:
@@ -73,7 +86,7 @@ def deploy(
         kept: number of edges to keep.
         target: the divergence; None: of classes, at the temperature that suits the logits.
     """
-    path = Path.towards(kept, edges.num_edges, network)
+    path = Path.towards(kept, edges, network)
     search = make_search([network], edges, [logits], target or Target.of(logits), path=path)
     follow(search, path, path.steps(kept, edges.num_edges))
     scores = path.scores(kept, edges.num_edges).to(edges.pairs.device)
@@ -107,10 +120,12 @@ def make_search(
         keep: the edges to start from; None: no edge.
         path: an earlier path of the same networks to go on with, or a new one, instead of ``keep``.
     """
-    make = Search if all_known(networks) else Trials
     if path is not None and path.down:
-        keep = torch.ones(edges.num_edges, dtype=torch.bool)
-    search = make(networks, edges, wanted, target, prior, keep)  # type: ignore[arg-type]
+        everything = torch.ones(edges.num_edges, dtype=torch.bool)
+        search: Search | Trials = Search(networks, edges, wanted, target, prior, everything, edges.num_nodes)  # type: ignore[arg-type]
+    else:
+        make = Search if all_known(networks) else Trials
+        search = make(networks, edges, wanted, target, prior, keep)  # type: ignore[arg-type]
     if path is not None and path.order.numel():
         search.resume(path.order, path.memory, path.down)
     return search

@@ -64,9 +64,9 @@ class Way:
 
 def find_way(problem: Problem, network: Network, kept: int) -> Way:
     """A path to ``kept`` edges or beyond; one that is stored is used and, where it is too short, extended."""
-    way = Way(Path.towards(kept, problem.edges.num_edges, network))
+    way = Way(Path.towards(kept, problem.edges, network))
     steps, down = way.path.steps(kept, problem.edges.num_edges), way.path.down
-    direction = {"down": True} if down else {}
+    direction = {"direction": "down"} if down else {}
     depends = {**problem.depends, "sparse_epochs": problem.settings.sparse_epochs, "search": SEARCH, **direction}
 
     def enough(content: Content) -> bool:
