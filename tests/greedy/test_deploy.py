@@ -24,6 +24,18 @@ def network_of(name, data):
     return OwnNetwork({"own-gcn": GCN, "own-sage": GraphSAGE}[name](5, 6, 2, 3).eval(), data)
 
 
+def check_steps(steps, network, edges, wanted, sign):
+    """Every step up from no edge (sign 1), or down from all, is the best one and costs what it says."""
+    order, paid = steps
+    assert order.numel() == 8
+    keep = torch.full((edges.num_edges,), sign < 0)
+    for e, delta in zip(order.tolist(), paid.tolist(), strict=True):
+        brute = trials(network, edges, keep, wanted, sign)
+        assert delta == pytest.approx(float(brute[e]), abs=1e-3)
+        assert float(brute[e]) <= float(brute.min()) + 1e-3
+        keep[e] = sign > 0
+
+
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("name", ["gcn", "gat", "own-gcn", "own-sage"])
 def test_trials_one_by_one_take_the_best_edge(name, directed):
@@ -31,13 +43,8 @@ def test_trials_one_by_one_take_the_best_edge(name, directed):
     edges, network = EdgeSet.from_data(data), network_of(name, data)
     with torch.no_grad():
         wanted = network.logits(edges)
-    order, paid = Trials([network], edges, [wanted], TARGET).add(8, pace=0, breadth=edges.num_edges)
-    keep = torch.zeros(edges.num_edges, dtype=torch.bool)
-    for e, delta in zip(order.tolist(), paid.tolist(), strict=True):
-        brute = trials(network, edges, keep, wanted, 1)
-        assert delta == pytest.approx(float(brute[e]), abs=1e-3)
-        assert float(brute[e]) <= float(brute.min()) + 1e-3
-        keep[e] = True
+    steps = Trials([network], edges, [wanted], TARGET).add(8, pace=0, breadth=edges.num_edges)
+    check_steps(steps, network, edges, wanted, 1)
 
 
 @pytest.mark.parametrize("name", ["gcn", "gin", "gat", "own-sage"])
@@ -86,13 +93,7 @@ def test_where_most_stay_the_least_needed_go_one_by_one(name, directed):
     with torch.no_grad():
         wanted = network.logits(edges)
     search = make_search([network], edges, [wanted], TARGET, path=Path(down=True))
-    order, paid = search.drop(8, tolerance=0)
-    keep = torch.ones(edges.num_edges, dtype=torch.bool)
-    for e, delta in zip(order.tolist(), paid.tolist(), strict=True):
-        brute = trials(network, edges, keep, wanted, -1)
-        assert delta == pytest.approx(float(brute[e]), abs=1e-3)
-        assert float(brute[e]) <= float(brute.min()) + 1e-3
-        keep[e] = False
+    check_steps(search.drop(8, tolerance=0), network, edges, wanted, -1)
 
 
 def test_which_way_a_path_goes(monkeypatch):
