@@ -43,12 +43,11 @@ def chances(out: np.ndarray, layers: Layers, into: np.ndarray) -> None:
 
 
 @lean
-def moved(old: np.ndarray, new: np.ndarray, layers: Layers, trial: Trial) -> float:
-    """How far apart two answers are."""
-    before, distance = trial.step[: old.size], 0.0
-    after = trial.step[old.size : 2 * old.size]
-    chances(old, layers, before)
-    chances(new, layers, after)
-    for c in range(old.size):
-        distance += abs(after[c] - before[c]) / 2
+def moved(out: np.ndarray, layers: Layers, chance: np.ndarray, trial: Trial) -> float:
+    """Puts the new chances in place of the old; how far apart they are, ½ Σ_c |Δ|."""
+    now, distance = trial.step[: chance.size], 0.0
+    chances(out, layers, now)
+    for c in range(chance.size):
+        distance += abs(now[c] - chance[c]) / 2
+        chance[c] = now[c]
     return distance

@@ -78,10 +78,12 @@ class State(NamedTuple):
     """What the networks hold on the kept edges."""
 
     flow: np.ndarray  # d, [N]
+    scale: np.ndarray  # s, [N]
     sent: np.ndarray  # P of all layers
     extra: np.ndarray  # R of all layers, or empty
     out: np.ndarray  # outputs of all layers, before the ReLU
     slope: np.ndarray  # ∂KL/∂(t P) of all layers, as of the last refresh
+    chance: np.ndarray  # softmax(out / T), or sigmoid, of the last layers, [K, N, C]
     loss: np.ndarray  # cross entropy of each node, [K, N]: KL but for a constant
 
 

@@ -36,6 +36,13 @@ def scales(norm: int, flow: float) -> tuple[float, float]:
     return scale, scale
 
 
+@lean
+def scales_of(node: int, layers: Layers, state: State) -> tuple[float, float]:
+    """s and t of a node as it is."""
+    scale = state.scale[node]
+    return scale, scale if layers.norm == SYMMETRIC else 1.0
+
+
 @macro
 def row_of(array: np.ndarray, layer: int, node: int, layers: Layers) -> np.ndarray:
     at = layers.row[layer] + node * layers.width[layer]
@@ -92,7 +99,7 @@ def _send(
 
     Where there are too many, nothing is pushed; gives the change of KL that was not followed up.
     """
-    before, after = scales(layers.norm, state.flow[node])[1], scales(layers.norm, _flow(node, state, trial))[1]
+    before, after = scales_of(node, layers, state)[1], scales(layers.norm, _flow(node, state, trial))[1]
     old, new = row_of(state.sent, layer, node, layers), sent_by(layer, node, slot, layers, state, trial)
     if lists.kept[node] > layers.cap:
         slope, missed = row_of(state.slope, layer, node, layers), 0.0
@@ -134,7 +141,7 @@ def _switch(layer: int, arc: int, sign: float, lists: Lists, layers: Layers, sta
 def _output(layer: int, node: int, slot: int, layers: Layers, state: State, trial: Trial) -> None:
     """Turns what comes in besides, ΔU, into the output."""
     out, old = row_of(trial.out, layer, slot, layers), row_of(state.out, layer, node, layers)
-    s, t = scales(layers.norm, state.flow[node])
+    s, t = scales_of(node, layers, state)
     before = slot_before(layer, node, layers, trial)
     end = node == trial.ends[0] or node == trial.ends[1]
     if before < 0 and not end:
@@ -248,8 +255,8 @@ def apply(edge: int, sign: float, lists: Lists, layers: Layers, state: State, tr
         for k in range(trial.size[layer]):
             node = trial.nodes[layer, k]
             if last:
-                was, now = answer_of(state.out, layer, node, layers), answer_of(trial.out, layer, k, layers)
-                drift[node] += moved(was, now, layers, trial)
+                answer = answer_of(trial.out, layer, k, layers)
+                drift[node] += moved(answer, layers, state.chance[network, node], trial)
                 state.loss[network, node] = trial.loss[network, k]
             else:
                 copy(row_of(trial.sent, layer + 1, k, layers), row_of(state.sent, layer + 1, node, layers))
@@ -261,6 +268,7 @@ def apply(edge: int, sign: float, lists: Lists, layers: Layers, state: State, tr
         if target >= 0:
             weight = lists.weight[lists.place[arc]]
             state.flow[target] = trial.flow[side]
+            state.scale[target] = scales(layers.norm, trial.flow[side])[0]
             drift[target] += weight / state.flow[target] if state.flow[target] > 0 else 1.0
             move(arc, sign, lists)
 

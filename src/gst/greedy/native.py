@@ -133,7 +133,6 @@ def as_model(
     bias = np.zeros((len(stack), width.max()))
     for layer, values in zip(stack, bias, strict=True):
         values[: layer.bias.numel()] = _float64(layer.bias)
-    chances = [target.chance(logits.double()) for logits in wanted]
     layers = Layers(
         norm=stack[0].norm,
         depth=depth,
@@ -146,20 +145,22 @@ def as_model(
         root=_flat([layer.root.T for layer in later if layer.root is not None]),
         bias=bias,
         own=np.stack([_float64(layer.own) for layer in stack]),
-        wanted=np.stack([_float64(chance) for chance in chances]),
+        wanted=np.stack([_float64(target.chance(logits.double())) for logits in wanted]),
         temperature=target.temperature,
         labels=target.labels,
         heads=Heads(heads, _lists(edges, *edges.arcs.flip(0).cpu().numpy())) if heads.any() else None,
     )
     sent, extra, out = _without_edges(stack, [network.x for network in networks], depth)
-    answers = zip(wanted, out[depth - 1 :: depth], strict=True)
-    loss = [target.loss(w.double(), z[:, : w.shape[1]]) + target.entropy(w.double()) for w, z in answers]
+    answers = [z[:, : wanted[0].shape[1]] for z in out[depth - 1 :: depth]]
+    loss = [target.loss(w.double(), z) + target.entropy(w.double()) for w, z in zip(wanted, answers, strict=True)]
     state = State(
         flow=_float64(stack[0].base).copy(),
+        scale=_float64(_scales(stack[0].norm, stack[0].base)[0]).copy(),
         sent=_flat(sent),
         extra=_flat(extra),
         out=_flat(out),
         slope=np.zeros(int((width * count).sum())),
+        chance=np.stack([_float64(target.chance(logits)) for logits in answers]),
         loss=np.stack([_float64(losses) for losses in loss]),
     )
     trial = Trial(

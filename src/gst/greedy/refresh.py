@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from gst.greedy.answers import chances, hoped, moved, partition
+from gst.greedy.answers import hoped, moved, partition
 from gst.greedy.arrays import Layers, Lists, State, Trial, kernel
-from gst.greedy.kernels import copy, row_of, scales, transform
+from gst.greedy.kernels import copy, row_of, scales_of, transform
 
 
 @kernel
@@ -23,14 +23,14 @@ def _forward(layer: int, lists: Lists, layers: Layers, state: State, trial: Tria
     at = layers.row[layer]
     trial.out[at : at + nodes * layers.width[layer]] = 0.0
     for node in range(nodes):
-        t, sent = scales(layers.norm, state.flow[node])[1], row_of(state.sent, layer, node, layers)
+        t, sent = scales_of(node, layers, state)[1], row_of(state.sent, layer, node, layers)
         for at in range(lists.start[node], lists.start[node] + lists.kept[node]):
             into, weight = row_of(trial.out, layer, lists.target[at], layers), t * lists.weight[at]
             for c in range(into.size):
                 into[c] += weight * sent[c]
     for node in range(nodes):
         out, bias = row_of(trial.out, layer, node, layers), layers.bias[layer]
-        s, t = scales(layers.norm, state.flow[node])
+        s, t = scales_of(node, layers, state)
         own, sent = layers.own[layer, node] * t, row_of(state.sent, layer, node, layers)
         for c in range(out.size):
             out[c] = s * (out[c] + own * sent[c]) + bias[c]
@@ -45,7 +45,7 @@ def _forward(layer: int, lists: Lists, layers: Layers, state: State, trial: Tria
                 transform(layer + 1, node, layers.root, layers, out, state.extra)
         else:
             state.loss[network, node] = partition(out, layers) - hoped(layers.wanted[network, node], out, layers)
-            drift[node] += moved(old, out, layers, trial)
+            drift[node] += moved(out, layers, state.chance[network, node], trial)
         copy(out, old)
 
 
@@ -55,10 +55,9 @@ def _backward(layer: int, lists: Lists, layers: Layers, state: State, trial: Tri
     nodes, network = lists.kept.size, layer // layers.depth
     if (layer + 1) % layers.depth == 0:
         for node in range(nodes):
-            back = row_of(trial.out, layer, node, layers)
-            chances(row_of(state.out, layer, node, layers), layers, back)
+            back, chance = row_of(trial.out, layer, node, layers), state.chance[network, node]
             for c in range(back.size):
-                back[c] = (back[c] - layers.wanted[network, node, c]) / layers.temperature
+                back[c] = (chance[c] - layers.wanted[network, node, c]) / layers.temperature
     for node in range(nodes):
         slope = row_of(state.slope, layer, node, layers)
         for c in range(slope.size):
@@ -66,19 +65,24 @@ def _backward(layer: int, lists: Lists, layers: Layers, state: State, trial: Tri
         for at in range(lists.start[node], lists.start[node] + lists.kept[node]):
             target = lists.target[at]
             back, weight = row_of(trial.out, layer, target, layers), lists.weight[at]
-            weight *= scales(layers.norm, state.flow[target])[0]
+            weight *= state.scale[target]
             for c in range(slope.size):
                 slope[c] += weight * back[c]
         if layers.inputs[layer] == 0:
             continue
-        s, t = scales(layers.norm, state.flow[node])
+        s, t = scales_of(node, layers, state)
         own, back = s * t * layers.own[layer, node], row_of(trial.out, layer, node, layers)
         hidden, before = row_of(state.out, layer - 1, node, layers), row_of(trial.out, layer - 1, node, layers)
         for h in range(before.size):
             before[h] = 0.0
-            if hidden[h] > 0:
-                for c in range(back.size):
-                    at = layers.weight_at[layer] + c * before.size + h
-                    before[h] += layers.weight[at] * (t * slope[c] + own * back[c])
-                    if state.extra.size > 0:
-                        before[h] += layers.root[at] * back[c]
+        for c in range(back.size):
+            at, carried = layers.weight_at[layer] + c * before.size, t * slope[c] + own * back[c]
+            weights = layers.weight[at : at + before.size]
+            for h in range(before.size):
+                before[h] += weights[h] * carried
+            if state.extra.size > 0:
+                roots = layers.root[at : at + before.size]
+                for h in range(before.size):
+                    before[h] += roots[h] * back[c]
+        for h in range(before.size):
+            before[h] = before[h] if hidden[h] > 0 else 0.0
