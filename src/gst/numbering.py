@@ -90,7 +90,8 @@ def _number_pairs(start: np.ndarray, rows: np.ndarray, pairs: np.ndarray, column
     count = 0
     known = np.empty_like(rows)
     room = np.empty((start.size - 1, 2), rows.dtype)  # of v: where the next goes in ``known``, and where its row ends
-    room[:, 0], room[:, 1] = start[:-1], start[1:]
+    for v in range(start.size - 1):  # slices would take numba seconds to compile
+        room[v, 0], room[v, 1] = start[v], start[v + 1]
     for u in range(start.size - 1):
         i, end = start[u], start[u + 1]
         for lower in known[i : room[u, 0]]:

@@ -36,7 +36,11 @@ def top_k(scores: Tensor, k: int) -> Tensor:
     """
     if k == 0 or k >= scores.numel():
         return torch.full_like(scores, k > 0, dtype=torch.bool)
-    return torch.from_numpy(_top_k(scores.detach().cpu().numpy(), k)).to(scores.device)
+    values = scores.detach().cpu().numpy()
+    near, above = _near(values, k)
+    place = near.size - (k - above)
+    threshold = np.partition(near, place)[place]  # not in a kernel: numba takes seconds to compile it
+    return torch.from_numpy(_mask(values, threshold, k - above - int((near > threshold).sum()))).to(scores.device)
 
 
 def exchange(
@@ -61,8 +65,8 @@ def exchange(
 
 
 @njit(cache=True)
-def _top_k(scores: np.ndarray, k: int) -> np.ndarray:
-    """Mask of the k highest, by passes from one end to the other: counts by the first 16 bits find the k-th nearly."""
+def _near(scores: np.ndarray, k: int) -> tuple[np.ndarray, int]:
+    """Keys of the scores that share the first 16 bits with the k-th highest, and how many scores are above those."""
     counts = np.zeros(1 << 16, np.int64)
     for score in scores:
         counts[_key(score) >> np.uint64(48)] += 1
@@ -76,10 +80,12 @@ def _top_k(scores: np.ndarray, k: int) -> np.ndarray:
         if key >> np.uint64(48) == first:
             near[size] = key
             size += 1
-    threshold = np.partition(near, size - (k - above))[size - (k - above)]
-    ties = k - above
-    for key in near:
-        ties -= key > threshold
+    return near, above
+
+
+@njit(cache=True)
+def _mask(scores: np.ndarray, threshold: np.uint64, ties: int) -> np.ndarray:
+    """Which are above the threshold; of those that equal it, the first so many."""
     mask = np.empty(scores.size, np.bool_)
     for e in range(scores.size):
         key = _key(scores[e])

@@ -92,14 +92,13 @@ def sent_by(layer: int, node: int, slot: int, layers: Layers, state: State, tria
 
 
 @lean
-def _send(
-    layer: int, node: int, slot: int, edge: int, lists: Lists, layers: Layers, state: State, trial: Trial
-) -> float:
+def _send(layer: int, node: int, edge: int, lists: Lists, layers: Layers, state: State, trial: Trial) -> float:
     """Pushes the difference in what a node sends along its kept arcs, those of ``edge`` excepted.
 
     Where there are too many, nothing is pushed; gives the change of KL that was not followed up.
     """
     before, after = scales_of(node, layers, state)[1], scales(layers.norm, _flow(node, state, trial))[1]
+    slot = slot_before(layer, node, layers, trial)
     old, new = row_of(state.sent, layer, node, layers), sent_by(layer, node, slot, layers, state, trial)
     if lists.kept[node] > layers.cap:
         slope, missed = row_of(state.slope, layer, node, layers), 0.0
@@ -215,11 +214,11 @@ def change(edge: int, sign: float, lists: Lists, layers: Layers, state: State, t
             for k in range(trial.size[layer - 1]):
                 node = trial.nodes[layer - 1, k]
                 slot_of(layer, node, layers, trial)
-                delta += _send(layer, node, k, edge, lists, layers, state, trial)
+                delta += _send(layer, node, edge, lists, layers, state, trial)
         elif layers.norm == SYMMETRIC:  # its degree scales what an end sends
             for side in range(2):
                 if trial.ends[side] >= 0:
-                    delta += _send(layer, trial.ends[side], -1, edge, lists, layers, state, trial)
+                    delta += _send(layer, trial.ends[side], edge, lists, layers, state, trial)
         for side in range(2):
             if trial.ends[side] >= 0:
                 _switch(layer, 2 * edge + side, sign, lists, layers, state, trial)
