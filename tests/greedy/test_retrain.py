@@ -45,3 +45,9 @@ def test_agreement_of_several_labels():
     belief = torch.sigmoid(logits[1] / 0.3)
     expected = (belief[0] + 1 - belief[1]) / 2  # the labelled end says yes to the first, no to the second
     assert float(edge_agreement(edges, logits, task)) == pytest.approx(float(expected), abs=1e-6)
+
+
+@pytest.mark.parametrize(("kept", "weight"), [(0, 4.0), (30, 4.0), (100, 1.0), (200, 0.1), (120, (1 / 1.2) ** 5)])
+def test_agreement_weighs_more_the_fewer_edges_are_kept(kept, weight):
+    agreement, flow = torch.rand(2, 7, dtype=torch.float64)
+    assert torch.allclose(Prior(agreement, flow, nodes=300).worth(kept), weight * agreement + 2 * flow)

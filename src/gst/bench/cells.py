@@ -12,7 +12,8 @@ from gst.bench.rows import Row
 from gst.errors import InputError
 from gst.resolve import normal
 
-CODE = 1  # version of all that decides a number: to be raised with any change after which results differ
+CODE = 1  # version of all that decides a number: to be raised with any change after which all results differ
+CHANGED = {"retrain": 2}  # the version of what changed by itself, by recipe or method
 FILTERS = ("dataset", "backbone", "method", "recipe", "sparsity", "seed", "variation")
 
 
@@ -36,7 +37,8 @@ class Cell:
     def key(self, data: str) -> str:
         """Hash of configuration, data (its fingerprint) and code version; the same work has the same key everywhere."""
         work = {name: value for name, value in asdict(self).items() if name not in ("experiment", "profile", "dataset")}
-        text = json.dumps({**work, "data": data, "code": CODE}, sort_keys=True)
+        code = CHANGED.get(self.recipe or self.method, CODE)
+        text = json.dumps({**work, "data": data, "code": code}, sort_keys=True)
         return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
 
     @property
@@ -61,9 +63,9 @@ class Cell:
 
     @property
     def group(self) -> tuple[Any, ...]:
-        """Cells of one group share an anchor or a path of removals: one worker runs them one after the other."""
+        """Cells of one group share a model, an anchor or a path of removals: one worker runs them one by one."""
         shared = {name: value for name, value in self.variation.items() if name == "relocated"}
-        return self.dataset, self.backbone, self.method, self.recipe, self.seed, str(shared)
+        return self.dataset, self.backbone, self.method, self.seed, str(shared)
 
 
 def groups(cells: Iterable[Cell]) -> list[list[Cell]]:

@@ -26,16 +26,20 @@ class Prior:
 
     agreement: Tensor  # the semantic head
     flow: Tensor  # the topology head
+    nodes: int
 
     @classmethod
     def of(cls, edges: EdgeSet, logits: Tensor, task: Task) -> "Prior":
         agreement = edge_agreement(edges, logits, task)
-        return cls(agreement, label_flow(edges, agreement, task.train))
+        return cls(agreement, label_flow(edges, agreement, task.train), edges.num_nodes)
 
-    @property
-    def worth(self) -> Tensor:
-        """In units of the divergence."""
-        return 0.5 * self.agreement + 2 * self.flow
+    def worth(self, kept: int) -> Tensor:
+        """w·a + 2·flow, in units of the divergence, with w = (N / 3k)⁵ between 0.1 and 4.
+
+        The fewer of the edges are kept, the more it matters that their ends agree: 1 for a third of an edge a node.
+        """
+        weight = min(max((self.nodes / (3 * max(kept, 1))) ** 5, 0.1), 4.0)
+        return weight * self.agreement + 2 * self.flow
 
     def first(self, edges: EdgeSet, kept: int) -> Tensor:
         """The edges to begin with."""
@@ -55,7 +59,7 @@ def turn(
     kept = int(keep.sum())
     count = math.floor(ratio * min(kept, edges.num_edges - kept))
     start = keep if count < kept else torch.zeros_like(keep)  # to drop all needs no search
-    search = make_search(networks, edges, [logits] * len(networks), target, prior.worth, start)
+    search = make_search(networks, edges, [logits] * len(networks), target, prior.worth(kept), start)
     search.drop(count if count < kept else 0)
     search.add(count)
     return torch.from_numpy(search.keep.copy()).to(keep.device)

@@ -56,7 +56,8 @@ def retrain(problem: Problem, anchor: Anchor, kept: int) -> Found:
         epochs = problem.settings.sparse_epochs
         last = train(trainer, sparse, epochs, "sparse", sparsity, problem.watch, problem.checkpoint)
     seconds = {"anchor": anchor.seconds, "topology": prepared - start, "sparse": clock() - prepared}
-    scores = best.double() + prior.worth / (1 + prior.worth.max())  # every kept edge above every other
+    worth = prior.worth(kept)
+    scores = best.double() + worth / (1 + worth.max())  # every kept edge above every other
     return Found(best, scores, network.module, trainer.logits(sparse), last.val, seconds)
 
 
