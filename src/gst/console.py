@@ -1,5 +1,6 @@
 """What a person sees: progress on stderr, tables on stdout."""
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -13,6 +14,8 @@ from gst.training import Progress, Watcher, silent
 
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
+if not out.is_terminal and "COLUMNS" not in os.environ:
+    out.width = 200  # a file or pipe has no edge at which to cut
 
 
 @contextmanager

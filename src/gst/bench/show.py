@@ -35,6 +35,10 @@ def _pivot(title: str, column: str, lines: Sequence[Line]) -> None:
         name = " ".join(filter(None, (line["method"], line["recipe"], line["variation"])))
         rows.setdefault(name, {})[line["sparsity"]] = _mean(line, column)
     cells = [[name, *(found.get(s, "–") for s in sparsities)] for name, found in rows.items()]
+    width = sum(2 + max(len(row[index]) for row in cells) for index in range(len(sparsities) + 1))
+    if console.out.is_terminal and width > console.out.width + 2:  # a cut number is worse than one without its spread
+        cells = [[cell.partition(" ±")[0] for cell in row] for row in cells]
+        title += " · means; spreads in a wider window"
     console.table(title, ["", *(f"{s:.4g}" for s in sparsities)], cells)
     console.out.print()
 
