@@ -2,7 +2,7 @@
 
 from gst.bench.rows import Row
 
-METHODS = {  # in the order of legends and tables: learned ones first
+METHODS = {  # in the order of legends and tables: learned ones, those of the graph alone, rules of dynamic training
     "gst/paper": "GST (paper)",
     "gst/deploy": "GST (deploy)",
     "gst/retrain": "GST (retrain)",
@@ -16,8 +16,13 @@ METHODS = {  # in the order of legends and tables: learned ones first
     "effective-resistance": "Eff. resistance",
     "spectral-radius": "Spectral radius",
     "random": "Random",
+    "snip": "SNIP",
+    "set": "SET",
+    "snfs": "SNFS",
+    "rigl": "RigL",
+    "mest": "MEST",
 }
-STYLES = 16  # colours of the style sheet; the first thirteen belong to the methods above, strangers share the rest
+STYLES = 21  # colours of the style sheet; the first ones belong to the methods above, strangers share the rest
 MARKERS = 8
 BACKBONES = {"gcn": "GCN", "gin": "GIN", "gat": "GAT", "sage": "GraphSAGE", "cluster-gcn": "ClusterGCN"}
 MEASURES = {  # prefix of the columns: what was scored
