@@ -4,9 +4,9 @@
 
 Processor seconds of one thread, after compilation. ``ratio``: the search against the training of the model it is for
 (E + D = 200 epochs, hidden 64, PubMed 32). ``answers_alike``: share of all nodes, in percent, that answer as on all
-edges; no label is read. At 0.2 the search goes from all edges down. Computers has nodes of up to 2,992 edges. ``growth``: the slope of log seconds over log edges
-on block models of 2,000 nodes and more, 10 edges a node, 40 % kept, the least of three runs, since whoever shares the
-caches slows large graphs more than small ones.
+edges; no label is read. At 0.2 the search goes from all edges down. Computers has nodes of up to 2,992 edges.
+``growth``: the slope of log seconds over log edges on block models of 2,000 nodes and more, 10 edges a node, 40 % kept,
+the least of three runs, since whoever shares the caches slows large graphs more than small ones.
 """
 
 import argparse
