@@ -91,7 +91,8 @@ def brute(network, edges, logits, kept, new, count, temperature):
             trial[edge] = True
             with torch.no_grad():
                 answer = (network.logits(edges.subset(trial)).double() / temperature).log_softmax(-1)
-            losses[edge] = float(functional.kl_div(answer, target, reduction="sum", log_target=True))
+            apart = functional.kl_div(answer, target, reduction="none", log_target=True).sum(1)
+            losses[edge] = float(apart.log1p().sum())
         order.append(min(losses, key=losses.__getitem__))
         keep[order[-1]] = True
     return order, losses

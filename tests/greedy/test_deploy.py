@@ -132,3 +132,12 @@ def test_temperature_scales_with_the_logits():
 def test_hops_counts_messages():
     data = random_graph()
     assert hops(network_of("own-gcn", data), EdgeSet.from_data(data)) == 2
+
+
+def test_one_node_cannot_cost_what_many_do():
+    wanted = torch.tensor([[10.0, 0.0]]).double().expand(40, 2)
+    one, many = wanted.clone(), wanted.clone()
+    one[0], many[:20] = torch.tensor([-90.0, 0.0]), torch.tensor([0.0, 4.0])
+    for damped, sign in ((True, 1), (False, -1)):
+        target = Target(1.0, damped=damped)
+        assert sign * (target.loss(wanted, many).sum() - target.loss(wanted, one).sum()) > 0

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 import torch
-from brute import TARGET, divergence, trials
+from brute import STEEP, TARGET, apart, divergence, trials
 from hypothesis import given, settings
 
 from graphs import KINDS, graphs, random_graph
@@ -15,6 +15,7 @@ from gst.nn.network import NativeNetwork
 
 LINEAR = ["gcn", "gin", "sage", "cluster-gcn"]
 NAMES = [*LINEAR, "gat"]
+BOTH = pytest.mark.parametrize("target", [TARGET, STEEP], ids=["damped", "KL"])
 
 
 def network_of(name, data, layers=2, seed=0):
@@ -33,26 +34,28 @@ def setting(name, layers=2, **kind):
 
 
 @pytest.mark.parametrize(("layers", "kind"), [(1, {}), *((2, kind) for kind in KINDS), (3, KINDS[-1])])
+@BOTH
 @pytest.mark.parametrize("name", NAMES)
-def test_every_step_takes_the_best_edge(name, layers, kind):
+def test_every_step_takes_the_best_edge(name, target, layers, kind):
     edges, network, wanted = setting(name, layers, **kind)
-    order, paid = Search([network], edges, [wanted], TARGET).add(edges.num_edges, tolerance=0)
+    order, paid = Search([network], edges, [wanted], target).add(edges.num_edges, tolerance=0)
     keep = torch.zeros(edges.num_edges, dtype=torch.bool)
     for e, delta in zip(order.tolist(), paid.tolist(), strict=True):
-        brute = trials(network, edges, keep, wanted, 1)
+        brute = trials(network, edges, keep, wanted, 1, target)
         assert delta == pytest.approx(float(brute[e]), abs=1e-5)
         assert float(brute[e]) <= float(brute.min()) + 1e-5
         keep[e] = True
 
 
 @pytest.mark.parametrize("kind", KINDS[-2:])
+@BOTH
 @pytest.mark.parametrize("name", NAMES)
-def test_every_step_drops_the_least_needed_edge(name, kind):
+def test_every_step_drops_the_least_needed_edge(name, target, kind):
     edges, network, wanted = setting(name, **kind)
     keep = torch.ones(edges.num_edges, dtype=torch.bool)
-    order, paid = Search([network], edges, [wanted], TARGET, keep=keep).drop(edges.num_edges, tolerance=0)
+    order, paid = Search([network], edges, [wanted], target, keep=keep).drop(edges.num_edges, tolerance=0)
     for e, delta in zip(order.tolist(), paid.tolist(), strict=True):
-        brute = trials(network, edges, keep, wanted, -1)
+        brute = trials(network, edges, keep, wanted, -1, target)
         assert delta == pytest.approx(float(brute[e]), abs=1e-5)
         assert float(brute[e]) <= float(brute.min()) + 1e-5
         keep[e] = False
@@ -78,17 +81,18 @@ def test_attention_that_goes_to_one_neighbour_leaves_the_others_exact(kind, shar
             assert float(delta) == pytest.approx(now - before, rel=1e-6, abs=1e-6 * (1 + now))
 
 
+@BOTH
 @settings(max_examples=10)
-@given(graphs())
-def test_divergence_is_that_of_the_kept_graph(data):
+@given(data=graphs())
+def test_divergence_is_that_of_the_kept_graph(target, data):
     edges = EdgeSet.from_data(data)
     for name in NAMES:
         network = network_of(name, data)
         wanted = network.logits(edges).detach() + torch.randn(data.num_nodes, 3, dtype=torch.float64)
-        search = Search([network], edges, [wanted], TARGET)
+        search = Search([network], edges, [wanted], target)
         search.add((edges.num_edges + 1) // 2)
         search.drop(edges.num_edges // 4)
-        expected = divergence(network, edges, torch.from_numpy(search.keep), wanted)
+        expected = divergence(network, edges, torch.from_numpy(search.keep), wanted, target)
         assert search.divergence() == pytest.approx(expected, rel=1e-5, abs=1e-5)
 
 
@@ -127,8 +131,9 @@ def test_numbering_of_nodes_matters_only_to_ties(name, kind):
     assert edges.directed or not differ
 
 
+@pytest.mark.parametrize("target", [TARGET, STEEP, Target(0.15, True), Target(0.15, True, False)])
 @pytest.mark.parametrize("name", LINEAR)
-def test_a_refresh_finds_the_divergence_and_the_slopes(name):
+def test_a_refresh_finds_the_divergence_and_the_slopes(name, target):
     """What waits at busy nodes is estimated, exactly so for a faint edge, and made good by a refresh."""
     data = random_graph(nodes=12, edges=30, weighted=True)
     faint = EdgeSet.from_data(data).column_edge == 3
@@ -137,10 +142,11 @@ def test_a_refresh_finds_the_divergence_and_the_slopes(name):
     wanted = network.logits(edges).detach() + torch.randn(12, 3, dtype=torch.float64)
     keep = torch.ones(edges.num_edges, dtype=torch.bool)
     keep[3] = False
-    search = Search([network], edges, [wanted], TARGET, keep=keep, cap=0)
+    search = Search([network], edges, [wanted], target, keep=keep, cap=0)
     refresh(search.lists, *search.model, np.zeros(12))
-    assert search.divergence() == pytest.approx(divergence(network, edges, keep, wanted), rel=1e-6)
-    expected = divergence(network, edges, torch.ones_like(keep), wanted) - divergence(network, edges, keep, wanted)
+    without = divergence(network, edges, keep, wanted, target)
+    assert search.divergence() == pytest.approx(without, rel=1e-6)
+    expected = divergence(network, edges, torch.ones_like(keep), wanted, target) - without
     assert change(3, 1.0, search.lists, *search.model) == pytest.approx(expected, rel=1e-2, abs=1e-9)
 
 
@@ -181,18 +187,17 @@ def test_a_search_may_stop_after_every_edge(seed):
     assert torch.equal(whole.add(150)[0], torch.cat([halting.add(1)[0] for _ in range(150)]))
 
 
+@pytest.mark.parametrize("damped", [True, False])
 @pytest.mark.parametrize("name", ["gcn", "gat"])
-def test_labels_of_their_own(name):
+def test_labels_of_their_own(name, damped):
     edges, network, wanted = setting(name)
-    target = Target(0.5, labels=True)
+    target = Target(0.5, True, damped)
     search = Search([network], edges, [wanted], target)
     order, paid = search.add(edges.num_edges, tolerance=0)
     keep = torch.zeros(edges.num_edges, dtype=torch.bool)
 
     def total():
-        found = network.logits(edges.subset(keep)).detach()
-        one, two = (torch.distributions.Bernoulli(logits=z / 0.5) for z in (wanted, found))
-        return float(torch.distributions.kl_divergence(one, two).sum())
+        return apart(wanted, network.logits(edges.subset(keep)).detach(), target)
 
     before = total()
     for e, delta in zip(order.tolist(), paid.tolist(), strict=True):

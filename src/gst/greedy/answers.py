@@ -1,13 +1,28 @@
-"""The divergence of one node's answer, and how far apart two answers are."""
+"""The divergence of one node's answer, its slope, and how far apart two answers are."""
 
 import numpy as np
 
-from gst.greedy.arrays import Layers, Trial, lean
+from gst.greedy.arrays import Layers, State, Trial, lean
 
 
 @lean
-def hoped(wanted: np.ndarray, out: np.ndarray, layers: Layers) -> float:
-    """⟨wanted, out / T⟩; cross entropy is :func:`partition` less this."""
+def loss_of(network: int, node: int, out: np.ndarray, layers: Layers) -> float:
+    """log(1 + KL) of the answer from the wanted one; undamped the cross entropy, which is KL but for a constant."""
+    cross = _partition(out, layers) - _hoped(layers.wanted[network, node], out, layers)
+    return np.log1p(max(cross - layers.least[network, node], 0.0)) if layers.damped else cross
+
+
+@lean
+def slope_of(network: int, node: int, layers: Layers, state: State, into: np.ndarray) -> None:
+    """∂D/∂out = (softmax(out / T) − wanted) / T, damped by 1 / (1 + KL)."""
+    factor = (np.exp(-state.loss[network, node]) if layers.damped else 1.0) / layers.temperature
+    for c in range(into.size):
+        into[c] = (state.chance[network, node, c] - layers.wanted[network, node, c]) * factor
+
+
+@lean
+def _hoped(wanted: np.ndarray, out: np.ndarray, layers: Layers) -> float:
+    """⟨wanted, out / T⟩; cross entropy is :func:`_partition` less this."""
     total = 0.0
     for c in range(out.size):
         total += wanted[c] * out[c]
@@ -15,7 +30,7 @@ def hoped(wanted: np.ndarray, out: np.ndarray, layers: Layers) -> float:
 
 
 @lean
-def partition(out: np.ndarray, layers: Layers) -> float:
+def _partition(out: np.ndarray, layers: Layers) -> float:
     """log Σ_c exp(out_c / T), of labels Σ_c log(1 + exp(out_c / T))."""
     factor, top, total = 1 / layers.temperature, out[0], 0.0
     if layers.labels:

@@ -71,6 +71,8 @@ class Layers(NamedTuple):
     wanted: np.ndarray  # softmax(Z^A / T), or sigmoid of several labels, [K, N, C]
     temperature: float
     labels: bool  # whether the C outputs are labels of their own
+    damped: bool  # whether the divergence is log(1 + KL), else KL
+    least: np.ndarray  # cross entropy at best, that of the wanted answer with itself, [K, N]
     heads: Any  # Heads of attention, or None
 
 
@@ -82,9 +84,9 @@ class State(NamedTuple):
     sent: np.ndarray  # P of all layers
     extra: np.ndarray  # R of all layers, or empty
     out: np.ndarray  # outputs of all layers, before the ReLU
-    slope: np.ndarray  # ∂KL/∂(t P) of all layers, as of the last refresh
+    slope: np.ndarray  # ∂D/∂(t P) of all layers, as of the last refresh
     chance: np.ndarray  # softmax(out / T), or sigmoid, of the last layers, [K, N, C]
-    loss: np.ndarray  # cross entropy of each node, [K, N]: KL but for a constant
+    loss: np.ndarray  # D of each node, [K, N]; of KL the cross entropy, which is more by a constant
 
 
 class Trial(NamedTuple):

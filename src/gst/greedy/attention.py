@@ -14,7 +14,7 @@ one that loses most of its sum, which a difference would not tell to rounding.
 
 import numpy as np
 
-from gst.greedy.answers import hoped, partition
+from gst.greedy.answers import loss_of
 from gst.greedy.arrays import Layers, Lists, State, Trial, kernel, lean, macro
 from gst.greedy.kernels import answer_of, apply, begin, move, row_of, sent_by, slot_before, slot_of
 
@@ -148,7 +148,7 @@ def _transform(layer: int, slot: int, layers: Layers, hidden: np.ndarray, trial:
 
 @kernel
 def attend(edge: int, sign: float, lists: Lists, layers: Layers, state: State, trial: Trial) -> float:
-    """KL with this edge added (sign 1) or removed (−1) less KL now, sum over networks; details stay in ``trial``."""
+    """D with this edge added (sign 1) or removed (−1) less D now, sum over networks; details stay in ``trial``."""
     begin(edge, sign, lists, layers, state, trial)
     delta = 0.0
     for layer in range(layers.width.size):
@@ -169,7 +169,7 @@ def attend(edge: int, sign: float, lists: Lists, layers: Layers, state: State, t
                 _transform(layer + 1, k, layers, row_of(trial.out, layer, k, layers), trial)
             else:
                 answer = answer_of(trial.out, layer, k, layers)
-                trial.loss[network, k] = partition(answer, layers) - hoped(layers.wanted[network, node], answer, layers)
+                trial.loss[network, k] = loss_of(network, node, answer, layers)
                 delta += trial.loss[network, k] - state.loss[network, node]
     return delta
 

@@ -23,9 +23,9 @@ DOWN = 0.65  # of the edges; where as many stay, those that go are sought. Below
 class Path:
     r"""The edges that a network needs, the most needed first; or those it does not need, the least needed first.
 
-    .. math:: M ← M + \arg\min_{e ∉ M} KL_T(M + e), \; M = ∅ \text{ at first} \qquad \text{up}
+    .. math:: M ← M + \arg\min_{e ∉ M} D_T(M + e), \; M = ∅ \text{ at first} \qquad \text{up}
 
-    .. math:: M ← M - \arg\min_{e ∈ M} KL_T(M - e), \; M = \text{all at first} \qquad \text{down}
+    .. math:: M ← M - \arg\min_{e ∈ M} D_T(M - e), \; M = \text{all at first} \qquad \text{down}
 
     What its first steps lead to is the answer for their number: one path serves all sparsities on its side. ``memory``
     is what the search must know to go on; a path that is extended is, to the last bit, the one found in one go.
@@ -152,17 +152,17 @@ class Search:
         self._memory = Memory(
             np.full(edges.num_edges, np.nan), np.zeros(edges.num_nodes), np.array([0.0, 0.0, 0.0, 1.0, 0.0])
         )
-        self._least = np.array([float(target.entropy(logits.detach().double()).sum()) for logits in wanted])
+        self._least = 0.0 if target.damped else self.model[0].least.sum(1)
         self.scale = self.divergence() / edges.num_edges  # what an edge may hope to do
         if keep is not None:
             self._fill(keep.nonzero().flatten())
 
     def add(self, count: int, tolerance: float = TOLERANCE) -> tuple[Tensor, Tensor]:
-        """Adds the edges of least δ = ΔKL − prior, one by one; which, in this order, and their δ."""
+        """Adds the edges of least δ = ΔD − prior, one by one; which, in this order, and their δ."""
         return self._walk(count, 1.0, tolerance)
 
     def drop(self, count: int, tolerance: float = TOLERANCE) -> tuple[Tensor, Tensor]:
-        """Drops the edges of least δ = ΔKL + prior, likewise."""
+        """Drops the edges of least δ = ΔD + prior, likewise."""
         return self._walk(count, -1.0, tolerance)
 
     def advance(self, count: int) -> Tensor:
@@ -170,7 +170,7 @@ class Search:
         return self.add(count)[0]
 
     def divergence(self) -> float:
-        """KL_T of the edges now kept, mean over the networks."""
+        """D_T of the edges now kept, mean over the networks."""
         return float((self.model[1].loss.sum(1) - self._least).mean())
 
     def memory(self) -> dict[str, Tensor]:

@@ -15,13 +15,13 @@ else to those that receive it, so a receiver of high degree costs no more than a
 from memory: a receiver's own output is all that is fetched, and what is computed lies close together.
 
 A sender of more than ``cap`` kept arcs does not push. What its news would do to the answers is estimated to first
-order, ⟨∂KL/∂(t_j P_j), Δ(t_j P_j)⟩, and :func:`~gst.greedy.refresh.refresh` spreads the news of all such nodes at once,
+order, ⟨∂D/∂(t_j P_j), Δ(t_j P_j)⟩, and :func:`~gst.greedy.refresh.refresh` spreads the news of all such nodes at once,
 exactly, and finds the slopes anew. So the cost of a trial is bounded, whatever the degrees.
 """
 
 import numpy as np
 
-from gst.greedy.answers import hoped, moved, partition
+from gst.greedy.answers import loss_of, moved
 from gst.greedy.arrays import MEAN, SUM, SYMMETRIC, Layers, Lists, State, Trial, kernel, lean, macro
 
 
@@ -95,7 +95,7 @@ def sent_by(layer: int, node: int, slot: int, layers: Layers, state: State, tria
 def _send(layer: int, node: int, edge: int, lists: Lists, layers: Layers, state: State, trial: Trial) -> float:
     """Pushes the difference in what a node sends along its kept arcs, those of ``edge`` excepted.
 
-    Where there are too many, nothing is pushed; gives the change of KL that was not followed up.
+    Where there are too many, nothing is pushed; gives the change of the divergence D that was not followed up.
     """
     before, after = scales_of(node, layers, state)[1], scales(layers.norm, _flow(node, state, trial))[1]
     slot = slot_before(layer, node, layers, trial)
@@ -205,7 +205,7 @@ def begin(edge: int, sign: float, lists: Lists, layers: Layers, state: State, tr
 
 @kernel
 def change(edge: int, sign: float, lists: Lists, layers: Layers, state: State, trial: Trial) -> float:
-    """KL with this edge added (sign 1) or removed (−1) less KL now, sum over networks; details stay in ``trial``."""
+    """D with this edge added (sign 1) or removed (−1) less D now, sum over networks; details stay in ``trial``."""
     begin(edge, sign, lists, layers, state, trial)
     delta = 0.0
     for layer in range(layers.width.size):
@@ -227,14 +227,11 @@ def change(edge: int, sign: float, lists: Lists, layers: Layers, state: State, t
             node = trial.nodes[layer, k]
             _output(layer, node, k, layers, state, trial)
             if last:
-                trial.loss[network, k] = -hoped(
-                    layers.wanted[network, node], row_of(trial.out, layer, k, layers), layers
-                )
                 delta -= state.loss[network, node]
         for k in range(trial.size[layer]):
             out = row_of(trial.out, layer, k, layers)
             if last:
-                trial.loss[network, k] += partition(out, layers)
+                trial.loss[network, k] = loss_of(network, trial.nodes[layer, k], out, layers)
                 delta += trial.loss[network, k]
             else:
                 transform(layer + 1, k, layers.weight, layers, out, trial.sent)

@@ -148,11 +148,16 @@ def as_model(
         wanted=np.stack([_float64(target.chance(logits.double())) for logits in wanted]),
         temperature=target.temperature,
         labels=target.labels,
+        damped=target.damped,
+        least=np.stack([_float64(target.entropy(logits.double())) for logits in wanted]),
         heads=Heads(heads, _lists(edges, *edges.arcs.flip(0).cpu().numpy())) if heads.any() else None,
     )
     sent, extra, out = _without_edges(stack, [network.x for network in networks], depth)
     answers = [z[:, : wanted[0].shape[1]] for z in out[depth - 1 :: depth]]
-    loss = [target.loss(w.double(), z) + target.entropy(w.double()) for w, z in zip(wanted, answers, strict=True)]
+    loss = [
+        target.loss(w.double(), z) + (0.0 if target.damped else target.entropy(w.double()))
+        for w, z in zip(wanted, answers, strict=True)
+    ]
     state = State(
         flow=_float64(stack[0].base).copy(),
         scale=_float64(_scales(stack[0].norm, stack[0].base)[0]).copy(),

@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from gst.greedy.answers import hoped, moved, partition
+from gst.greedy.answers import loss_of, moved, slope_of
 from gst.greedy.arrays import Layers, Lists, State, Trial, kernel
 from gst.greedy.kernels import copy, row_of, scales_of, transform
 
 
 @kernel
 def refresh(lists: Lists, layers: Layers, state: State, trial: Trial, drift: np.ndarray) -> None:
-    """Puts ``state`` right from the features on, and finds the slopes ∂KL/∂(t P) of all layers."""
+    """Puts ``state`` right from the features on, and finds the slopes ∂D/∂(t P) of all layers."""
     for layer in range(layers.width.size):
         _forward(layer, lists, layers, state, trial, drift)
     for layer in range(layers.width.size - 1, -1, -1):
@@ -44,20 +44,18 @@ def _forward(layer: int, lists: Lists, layers: Layers, state: State, trial: Tria
             if state.extra.size > 0:
                 transform(layer + 1, node, layers.root, layers, out, state.extra)
         else:
-            state.loss[network, node] = partition(out, layers) - hoped(layers.wanted[network, node], out, layers)
+            state.loss[network, node] = loss_of(network, node, out, layers)
             drift[node] += moved(out, layers, state.chance[network, node], trial)
         copy(out, old)
 
 
 @kernel
 def _backward(layer: int, lists: Lists, layers: Layers, state: State, trial: Trial) -> None:
-    """The slopes of a layer, and G = ∂KL/∂out of the layer before; G stands in the rows of ``trial.out``."""
+    """The slopes of a layer, and G = ∂D/∂out of the layer before; G stands in the rows of ``trial.out``."""
     nodes, network = lists.kept.size, layer // layers.depth
     if (layer + 1) % layers.depth == 0:
         for node in range(nodes):
-            back, chance = row_of(trial.out, layer, node, layers), state.chance[network, node]
-            for c in range(back.size):
-                back[c] = (chance[c] - layers.wanted[network, node, c]) / layers.temperature
+            slope_of(network, node, layers, state, row_of(trial.out, layer, node, layers))
     for node in range(nodes):
         slope = row_of(state.slope, layer, node, layers)
         for c in range(slope.size):

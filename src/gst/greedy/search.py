@@ -53,7 +53,7 @@ _change, _apply, _refresh = _of_kind(change, attend), _of_kind(apply, adopt), _o
 
 @macro
 def _value(edge: int, sign: float, prior: np.ndarray, lists: Lists, model: Model) -> float:
-    """δ_e: mean change of KL over the networks, better by what the prior thinks of the edge."""
+    """δ_e: mean change of the divergence over the networks, better by what the prior thinks of the edge."""
     layers, state, trial = model
     return _change(layers)(edge, sign, lists, layers, state, trial) / layers.wanted.shape[0] - sign * prior[edge]
 

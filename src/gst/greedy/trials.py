@@ -47,11 +47,11 @@ class Trials:
         self.loss = self._loss(self.keep)
 
     def add(self, count: int, pace: float = PACE, breadth: int = BREADTH) -> tuple[Tensor, Tensor]:
-        """Adds the edges of least δ = ΔKL − prior; which, and their δ at the beginning of the round that took them."""
+        """Adds the edges of least δ = ΔD − prior; which, and their δ at the beginning of the round that took them."""
         return self._rounds(count, 1.0, pace, breadth, exact=True)
 
     def drop(self, count: int, pace: float = PACE, breadth: int = BREADTH) -> tuple[Tensor, Tensor]:
-        """Drops the edges of least δ = ΔKL + prior, likewise."""
+        """Drops the edges of least δ = ΔD + prior, likewise."""
         return self._rounds(count, -1.0, pace, breadth, exact=True)
 
     def advance(self, count: int) -> Tensor:
@@ -59,7 +59,7 @@ class Trials:
         return self._rounds(count, 1.0, PACE, BREADTH, exact=False)[0]
 
     def divergence(self) -> float:
-        """KL_T of the edges now kept, mean over the networks."""
+        """D_T of the edges now kept, mean over the networks."""
         return float(self.loss.sum())
 
     def memory(self) -> dict[str, Tensor]:
@@ -94,7 +94,7 @@ class Trials:
 
     @torch.no_grad()
     def _loss(self, keep: np.ndarray) -> np.ndarray:
-        """KL of each node, mean over the networks."""
+        """D of each node, mean over the networks."""
         sparse = self.edges.subset(torch.from_numpy(keep).to(self.edges.pairs.device))
         losses = [self.target.loss(w, n.logits(sparse)) for n, w in zip(self.networks, self.wanted, strict=True)]
         return torch.stack(losses).double().mean(0).cpu().numpy()

@@ -15,7 +15,7 @@ from gst.problem import Dense, Problem
 from gst.sparsifiers.base import Found
 from gst.training import Progress
 
-SEARCH = 2  # version of the greedy: a path of another one cannot be extended
+SEARCH = 3  # version of the greedy: a path of another one cannot be extended
 MARKS = 50  # shares of all edges at which validation looks at a path, and its state can be saved
 
 

@@ -13,7 +13,7 @@ from gst.problem import Problem
 from gst.sparsifiers.base import Found
 from gst.training import seeded, train
 
-SHARPNESS = 0.1  # T in units of the margin
+SHARPNESS = 0.1  # T in units of the margin; of KL, in whose units the prior is
 BELIEVERS = 5  # networks whose mean answer on all edges is the one to keep
 APART = 10_007  # from the seed of the run to those of the networks of its search
 
@@ -30,7 +30,7 @@ def retrain(problem: Problem, anchor: Anchor, kept: int) -> Found:
     wanted = beliefs(problem)
     prior = Prior.of(edges, wanted, task)
     keep = best = prior.first(edges, kept)
-    target, highest = Target.of(wanted, task.multilabel, SHARPNESS), -1.0
+    target, highest = Target.of(wanted, task.multilabel, SHARPNESS, damped=False), -1.0
     answers = task.predict(wanted)
     prepared = clock()
     ratios = (*EXCHANGES[: problem.settings.turns], 0.0)  # after the last exchange networks are only asked
