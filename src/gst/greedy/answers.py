@@ -15,9 +15,10 @@ def loss_of(network: int, node: int, out: np.ndarray, layers: Layers) -> float:
 @lean
 def slope_of(network: int, node: int, layers: Layers, state: State, into: np.ndarray) -> None:
     """∂D/∂out = (softmax(out / T) − wanted) / T, damped by 1 / (1 + KL)."""
-    factor = (np.exp(-state.loss[network, node]) if layers.damped else 1.0) / layers.temperature
+    damping = np.exp(-state.loss[network, node]) / layers.temperature if layers.damped else 0.0
     for c in range(into.size):
-        into[c] = (state.chance[network, node, c] - layers.wanted[network, node, c]) * factor
+        more = state.chance[network, node, c] - layers.wanted[network, node, c]
+        into[c] = more * damping if layers.damped else more / layers.temperature
 
 
 @lean
