@@ -6,9 +6,21 @@ from gst.greedy.arrays import Layers, State, Trial, lean
 
 
 @lean
-def loss_of(network: int, node: int, out: np.ndarray, layers: Layers) -> float:
-    """log(1 + KL) of the answer from the wanted one; undamped the cross entropy, which is KL but for a constant."""
-    cross = _partition(out, layers) - _hoped(layers.wanted[network, node], out, layers)
+def hoped(network: int, node: int, out: np.ndarray, layers: Layers) -> float:
+    """⟨wanted, out / T⟩, all of a loss for which the wanted answer is fetched."""
+    wanted, total = layers.wanted[network, node], 0.0
+    for c in range(out.size):
+        total += wanted[c] * out[c]
+    return total / layers.temperature
+
+
+@lean
+def loss_of(network: int, node: int, hope: float, out: np.ndarray, layers: Layers) -> float:
+    """log(1 + KL) of the answer from the wanted one, ``hope`` being :func:`hoped`.
+
+    Undamped, the cross entropy, which is KL but for a constant.
+    """
+    cross = _partition(out, layers) - hope
     return np.log1p(max(cross - layers.least[network, node], 0.0)) if layers.damped else cross
 
 
@@ -19,15 +31,6 @@ def slope_of(network: int, node: int, layers: Layers, state: State, into: np.nda
     for c in range(into.size):
         more = state.chance[network, node, c] - layers.wanted[network, node, c]
         into[c] = more * damping if layers.damped else more / layers.temperature
-
-
-@lean
-def _hoped(wanted: np.ndarray, out: np.ndarray, layers: Layers) -> float:
-    """⟨wanted, out / T⟩; cross entropy is :func:`_partition` less this."""
-    total = 0.0
-    for c in range(out.size):
-        total += wanted[c] * out[c]
-    return total / layers.temperature
 
 
 @lean

@@ -14,7 +14,7 @@ one that loses most of its sum, which a difference would not tell to rounding.
 
 import numpy as np
 
-from gst.greedy.answers import loss_of
+from gst.greedy.answers import hoped, loss_of
 from gst.greedy.arrays import Layers, Lists, State, Trial, kernel, lean, macro
 from gst.greedy.kernels import answer_of, apply, begin, move, row_of, sent_by, slot_before, slot_of
 
@@ -169,7 +169,8 @@ def attend(edge: int, sign: float, lists: Lists, layers: Layers, state: State, t
                 _transform(layer + 1, k, layers, row_of(trial.out, layer, k, layers), trial)
             else:
                 answer = answer_of(trial.out, layer, k, layers)
-                trial.loss[network, k] = loss_of(network, node, answer, layers)
+                hope = hoped(network, node, answer, layers)
+                trial.loss[network, k] = loss_of(network, node, hope, answer, layers)
                 delta += trial.loss[network, k] - state.loss[network, node]
     return delta
 

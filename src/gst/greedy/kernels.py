@@ -21,7 +21,7 @@ exactly, and finds the slopes anew. So the cost of a trial is bounded, whatever 
 
 import numpy as np
 
-from gst.greedy.answers import loss_of, moved
+from gst.greedy.answers import hoped, loss_of, moved
 from gst.greedy.arrays import MEAN, SUM, SYMMETRIC, Layers, Lists, State, Trial, kernel, lean, macro
 
 
@@ -227,11 +227,12 @@ def change(edge: int, sign: float, lists: Lists, layers: Layers, state: State, t
             node = trial.nodes[layer, k]
             _output(layer, node, k, layers, state, trial)
             if last:
+                trial.loss[network, k] = hoped(network, node, row_of(trial.out, layer, k, layers), layers)
                 delta -= state.loss[network, node]
         for k in range(trial.size[layer]):
             out = row_of(trial.out, layer, k, layers)
             if last:
-                trial.loss[network, k] = loss_of(network, trial.nodes[layer, k], out, layers)
+                trial.loss[network, k] = loss_of(network, trial.nodes[layer, k], trial.loss[network, k], out, layers)
                 delta += trial.loss[network, k]
             else:
                 transform(layer + 1, k, layers.weight, layers, out, trial.sent)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from gst.greedy.answers import loss_of, moved, slope_of
+from gst.greedy.answers import hoped, loss_of, moved, slope_of
 from gst.greedy.arrays import Layers, Lists, State, Trial, kernel
 from gst.greedy.kernels import copy, row_of, scales_of, transform
 
@@ -44,7 +44,7 @@ def _forward(layer: int, lists: Lists, layers: Layers, state: State, trial: Tria
             if state.extra.size > 0:
                 transform(layer + 1, node, layers.root, layers, out, state.extra)
         else:
-            state.loss[network, node] = loss_of(network, node, out, layers)
+            state.loss[network, node] = loss_of(network, node, hoped(network, node, out, layers), out, layers)
             drift[node] += moved(out, layers, state.chance[network, node], trial)
         copy(out, old)
 
