@@ -80,8 +80,8 @@ def test_smaller_budgets_are_a_prefix():
     data = random_graph(nodes=30, edges=80)
     edges, network = EdgeSet.from_data(data), network_of("gcn", data)
     logits = network.logits(edges).detach()
-    _, scores = deploy(network, edges, logits, 24)
-    for k in (1, 7, 23):
+    _, scores = deploy(network, edges, logits, 30)
+    for k in (1, 7, 29):
         assert torch.equal(top_k(scores, k), deploy(network, edges, logits, k)[0])
 
 
@@ -100,20 +100,17 @@ def test_which_way_a_path_goes(monkeypatch):
     data = random_graph(nodes=30, edges=80)
     edges = EdgeSet.from_data(data)
     total = edges.num_edges
-    third, most = math.ceil(0.35 * total), math.ceil(0.65 * total)
+    least = math.ceil(0.65 * total)
     for name, kept, down in [
-        ("gcn", third, True),
-        ("gcn", third - 1, False),
-        ("gat", third, True),
-        ("own-gcn", most, False),
+        ("gcn", least, True),
+        ("gcn", least - 1, False),
+        ("gat", least, True),
+        ("own-gcn", least, False),
     ]:
         path = Path.towards(kept, edges, network_of(name, data))
         assert path.down == down and path.steps(path.steps(kept, total), total) == kept
-    rows = rows_of_trials(edges, 2)
-    for factor, down in [(1.01, [True, True]), (0.99, [False, True]), (0.09, [False, False])]:
-        monkeypatch.setattr(engine, "DOWN", {0.65: 10 * factor * rows, 0.35: factor * rows})
-        found = [Path.towards(kept, edges, network_of("gcn", data)).down for kept in (most - 1, most)]
-        assert found == down, "what is too dear depends on how many stay"
+    monkeypatch.setattr(engine, "ROWS", 10)
+    assert not Path.towards(least, edges, network_of("gcn", data)).down, "too dear"
 
 
 @pytest.mark.parametrize("depth", [1, 2, 3])

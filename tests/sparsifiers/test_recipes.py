@@ -19,7 +19,7 @@ def fit(recipe="deploy", data=None, **given):
     return GST(**{"sparsity": 0.5, "recipe": recipe, "cache": False, **QUICK, **given}).fit(data)
 
 
-@pytest.mark.parametrize("sparsities", [(0.9, 0.8, 0.7), (0.6, 0.4, 0.1)], ids=["up", "down"])
+@pytest.mark.parametrize("sparsities", [(0.8, 0.6, 0.4), (0.3, 0.2, 0.1)], ids=["up", "down"])
 @pytest.mark.parametrize("backbone", ["gcn", "gat"])
 def test_one_path_serves_every_sparsity_on_its_side(backbone, sparsities, tmp_path):
     """Stored, extended or found in one go: the same edges."""
@@ -31,7 +31,7 @@ def test_one_path_serves_every_sparsity_on_its_side(backbone, sparsities, tmp_pa
             assert same(found, fresh[sparsity])
     most, middle, least = (fresh[s].keep_ for s in sparsities)
     assert bool((most <= middle).all() and (middle <= least).all()), "nested"
-    if sparsities[0] < 0.65:  # of a path down only the edges that go are in order
+    if sparsities[0] < 0.35:  # of a path down only the edges that go are in order
         return
     scores = fresh[sparsities[-1]].scores_
     for sparsity, found in fresh.items():

@@ -16,7 +16,7 @@ from gst.nn.network import NativeNetwork, Network
 
 ROWS = 2000.0  # that an early step may recompute on average, for each network
 TOLERANCE = 0.003  # how far answers may move before the edges around are looked at again
-DOWN = {0.65: 2000.0, 0.35: 200.0}  # shares of edges that stay, and rows that a trial on all edges may change there
+DOWN = 0.65  # of the edges; where as many stay, those that go are sought. Below, that is dearer
 
 
 @dataclass
@@ -37,15 +37,14 @@ class Path:
 
     @classmethod
     def towards(cls, kept: int, edges: EdgeSet, network: Network) -> "Path":
-        """An empty path in the better direction: down where a third of the edges stays, if that is affordable.
+        """An empty path in the better direction: down where most of the edges stay, if that is affordable.
 
         It begins with a trial of every edge on the whole graph, without estimates: they are by slopes, and on all edges
         every slope is zero. For the same reason networks that are tried in batches go up.
         """
-        rows = max((rows for share, rows in DOWN.items() if kept >= share * edges.num_edges), default=0.0)
-        if not rows or not isinstance(network, NativeNetwork) or not all_known([network]):
+        if kept < DOWN * edges.num_edges or not isinstance(network, NativeNetwork) or not all_known([network]):
             return cls()
-        return cls(down=rows_of_trials(edges, len(network.module.layers)) <= rows)
+        return cls(down=rows_of_trials(edges, len(network.module.layers)) <= ROWS)
 
     def steps(self, kept: int, num_edges: int) -> int:
         """How many lead to so many edges, or the other way round."""
