@@ -87,7 +87,8 @@ def beside(lines: list[Line], wanted: Callable[[Claim], bool]) -> str:
         elif found := efficiency([line for line in same if line["variation"] == claim.variation]):
             ours = _efficient(found[0], claim.quantity)
         spread = f" ± {claim.sd}" if claim.sd is not None else ""
-        where = claim.variation or ("" if claim.sparsity is None else f"{100 * claim.sparsity:.3g} %")
+        removed = [] if claim.sparsity is None else [f"{100 * claim.sparsity:.3g} %"]
+        where = ", ".join([*removed, *claim.variation.split(";")] if claim.variation else removed)
         paper = f"{claim.value:.4g}{spread}"
         rows.append([claim.dataset, claim.backbone, claim.series, where, claim.quantity, paper, ours])
     measured = [row for row in rows if row[-1] != "–"]
