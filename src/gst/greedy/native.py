@@ -154,10 +154,7 @@ def as_model(
     )
     sent, extra, out = _without_edges(stack, [network.x for network in networks], depth)
     answers = [z[:, : wanted[0].shape[1]] for z in out[depth - 1 :: depth]]
-    loss = [
-        target.loss(w.double(), z) + (0.0 if target.damped else target.entropy(w.double()))
-        for w, z in zip(wanted, answers, strict=True)
-    ]
+    loss = np.stack([_float64(target.loss(w.double(), z)) for w, z in zip(wanted, answers, strict=True)])
     state = State(
         flow=_float64(stack[0].base).copy(),
         scale=_float64(_scales(stack[0].norm, stack[0].base)[0]).copy(),
@@ -166,7 +163,7 @@ def as_model(
         out=_flat(out),
         slope=np.zeros(int((width * count).sum())),
         chance=np.stack([_float64(target.chance(logits)) for logits in answers]),
-        loss=np.stack([_float64(losses) for losses in loss]),
+        loss=loss if target.damped else loss + layers.least,
     )
     trial = Trial(
         ends=np.full(2, -1),
