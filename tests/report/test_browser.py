@@ -56,7 +56,10 @@ def visit(browser, tmp_path):
         scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": scheme})
         (tmp_path / "page.html").write_text(render(Loaded(rows or study_rows(), ["rows.csv"], [])))
-        browser.get((tmp_path / "page.html").as_uri())
+        place = (tmp_path / "page.html").as_uri()
+        browser.get(place)
+        # on a busy machine the driver has been seen to come back before the page was read to its end
+        until(browser, "location.href == arguments[0] && document.readyState == 'complete'", place)
         return browser
 
     browser.get("about:blank")
@@ -82,9 +85,9 @@ def go(browser, place):
     until(browser, "document.querySelector('#content').hidden == /^#run-/.test(location.hash)")
 
 
-def until(browser, script):
-    for _ in range(100):
-        if run(browser, script):
+def until(browser, script, *values):
+    for _ in range(600):
+        if run(browser, script, *values):
             return
         time.sleep(0.05)
     raise AssertionError(f"never came true: {script}")
