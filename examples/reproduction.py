@@ -6,7 +6,11 @@ Everything between ``<!-- NAME -->`` and ``<!-- end -->`` is made anew from the 
 import re
 import sys
 from collections.abc import Callable
+from math import sqrt
 from pathlib import Path
+from statistics import fmean, stdev
+
+from scipy.special import stdtrit
 
 from gst.bench.load import load_rows
 from gst.bench.rows import Row
@@ -53,20 +57,37 @@ def curves(lines: list[Line], columns: tuple[str, ...], digits: int = 1) -> str:
     return "\n".join(parts) or NONE
 
 
-def fresh_and_warm(lines: list[Line]) -> str:
-    """Every method on the same graphs with GCN: a fresh model's score / that of a warm start, dense first."""
-    gcn = [line for line in lines if line["backbone"] == "gcn" and line["dataset"] in SMALL]
+def fresh_and_warm(rows: list[Row]) -> str:
+    """Every method with GCN: what a fresh model and a warm start lose against the dense model of the same seed."""
     places = [(dataset, sparsity) for dataset in SMALL for sparsity in (0.6, 0.8)]
-    found: dict[str, dict[tuple[str, float], str]] = {}
-    for line in gcn:
-        place = line["dataset"], line["sparsity"]
-        if place in places and "retrain_test" in line:
-            pair = f"{line['retrain_test']:.1f} / " + (f"{line['warm_test']:.1f}" if "warm_test" in line else "–")
-            found.setdefault(name(line), {})[place] = f"{pair} ({line['seeds']})"
-            found.setdefault("dense", {})[place] = f"{line['dense_test']:.1f}"
-    best = sorted(found, key=lambda key: key != "dense")
+    found: dict[str, dict[tuple[str, tuple[str, float]], list[float]]] = {}
+    dense: dict[str, dict[int, float]] = {dataset: {} for dataset in SMALL}
+    for row in rows:
+        place = row.dataset, row.sparsity
+        if row.backbone != "gcn" or place not in places or row.status != "done" or row.dense_test is None:
+            continue
+        dense[row.dataset][row.seed] = row.dense_test
+        for start, score in (("fresh", row.retrain_test), ("warm", row.warm_test)):
+            if score is not None:
+                losses = found.setdefault(name(vars(row)), {})
+                losses.setdefault((start, place), []).append(score - row.dense_test)
     head = ["", *(f"{dataset} {100 * sparsity:.0f} %" for dataset, sparsity in places)]
-    return table(head, [[key, *(found[key].get(place, "–") for place in places)] for key in best])
+    lines = []
+    for method, losses in sorted(found.items()):
+        for start in ("fresh", "warm"):
+            cells = [difference(losses.get((start, place), [])) for place in places]
+            lines.append([f"{method}, {start}", *cells])
+    full = (f"{d} {fmean(scores.values()):.1f}" for d, scores in dense.items() if scores)
+    return f"Dense: {', '.join(full)}.\n\n{table(head, lines)}"
+
+
+def difference(values: list[float]) -> str:
+    """Mean ± half of its 95 % interval (Student's t); the number of seeds where it is not five."""
+    seeds = "" if len(values) == 5 else f" ({len(values)})"
+    if len(values) < 2:
+        return f"{values[0]:+.1f}{seeds}".replace("-", "−") if values else "–"
+    half = stdtrit(len(values) - 1, 0.975) * stdev(values) / sqrt(len(values))
+    return f"{fmean(values):+.1f} ± {half:.1f}{seeds}".replace("-", "−")
 
 
 def beside(lines: list[Line], wanted: Callable[[Claim], bool]) -> str:
@@ -111,7 +132,7 @@ def generate(part: str, rows: list[Row]) -> str:
     if what == "spectra":
         return curves(lines, ("spectrum_top", "spectrum_bottom"), 2)
     if what == "fresh and warm":
-        return fresh_and_warm(lines)
+        return fresh_and_warm(quick)
     if what.startswith("table"):
         return beside(lines, lambda claim: claim.table == f"Table {what.removeprefix('table-')}")
     return curves(lines, ("test", "retrain_test", "warm_test"))
