@@ -25,9 +25,9 @@ def _options() -> dict[str, Any]:
     return {**options, "_nrt": False}
 
 
-kernel = njit(no_cfunc_wrapper=True, **_options())
+kernel = njit(**_options())
 # called by kernels alone: what would take Python's objects apart is a fifth of what there is to compile
-_inner: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, **_options()}
+_inner: dict[str, Any] = {**_options(), "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 lean = njit(forceinline=True, **_inner)  # for what is small: a call hands over some 300 words, of which it reads ten
 macro = njit(inline="always", **_inner)  # for what returns a view
 
