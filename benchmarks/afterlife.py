@@ -1,6 +1,7 @@
 """Life after the cut: unseen nodes and drift, one row a measurement, appended to a CSV as it goes.
 
-    python benchmarks/afterlife.py results/afterlife.csv --datasets cora computers --seeds 3
+    python benchmarks/afterlife.py results/afterlife.csv --datasets cora computers --seeds 5
+    python benchmarks/afterlife.py results/afterlife.csv --table
 
 *unseen*: a fifth of the nodes, none of them for training or validation, is hidden with its edges. Every method runs on
 what is left; then the hidden nodes arrive, their edges are chosen by a rule (``gst.extend``), and their own accuracy is
@@ -9,7 +10,7 @@ measured. "no edges" gives them none.
 *drift*: features are dropped or shuffled after the cut, or the model trains on (``gst.evaluate.drift``).
 
 Rows of runs that the file already has are not run again. GCN, hidden 64, lr 0.01, 200 epochs. Of GST, every recipe that
-this gst knows.
+this gst knows. ``--table`` prints means and standard deviations over the seeds, in Markdown.
 """
 
 import argparse
@@ -18,6 +19,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from statistics import fmean, stdev
 from typing import Any, get_args
 
 import torch
@@ -113,14 +115,50 @@ def append(path: Path, rows: list[dict[str, Any]]) -> None:
             writer.writerow({name: round(v, 4) if isinstance(v, float) else v for name, v in row.items()})
 
 
+def tables(path: Path) -> None:
+    """Three a data set: new nodes, changed features, training that went on."""
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    for dataset in dict.fromkeys(row["dataset"] for row in rows):
+        for title, part, change in (
+            ("new nodes", "unseen", ""),
+            ("changed features", "drift", "features"),
+            ("trained on", "drift", "trained"),
+        ):
+            cells: dict[tuple[str, str], dict[str, list[dict[str, str]]]] = {}
+            for row in rows:
+                if (row["dataset"], row["part"]) == (dataset, part) and row["change"].startswith((change, "none")):
+                    column = row["change"] if part == "unseen" else f"{row['change']} {row['amount']}"
+                    name = row["method"], f"{100 * float(row['sparsity']):.0f} % removed"
+                    cells.setdefault(name, {}).setdefault(column, []).append(row)
+            columns = list(dict.fromkeys(column for line in cells.values() for column in line))
+            print(f"\n| {dataset}, {title} | {' | '.join(columns)} |\n|---|{'---|' * len(columns)}")
+            for name, line in sorted(cells.items(), key=lambda cell: cell[0][1]):
+                print(f"| {', '.join(name)} | {' | '.join(summary(line.get(column, [])) for column in columns)} |")
+
+
+def summary(rows: list[dict[str, str]]) -> str:
+    """Test accuracy over the seeds and, where both graphs were asked, the nodes in % that they answer alike."""
+    if not rows:
+        return ""
+    tests = [float(row["test"]) for row in rows]
+    spread = f" ± {stdev(tests):.1f}" if len(tests) > 1 else ""
+    alike = [100 * float(row["agreement"]) for row in rows if row["agreement"]]
+    return f"{fmean(tests):.1f}{spread}" + (f" ({fmean(alike):.0f})" if alike else "")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("csv", type=Path)
     parser.add_argument("--datasets", nargs="+", default=["cora", "computers"])
     parser.add_argument("--methods", nargs="+", default=METHODS)
     parser.add_argument("--sparsities", nargs="+", type=float, default=[0.6, 0.8])
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--table", action="store_true", help="print what the file has, run nothing")
     args = parser.parse_args()
+    if args.table:
+        tables(args.csv)
+        return
     torch.set_num_threads(1)
     done = set()
     if args.csv.exists():
