@@ -1,3 +1,9 @@
+import os
+import platform
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 import gst
@@ -72,3 +78,28 @@ def test_available_memory_minds_every_limit(monkeypatch, tmp_path):
     assert available_memory() == GIB
     limit.write_text("max\n")
     assert available_memory() == 8 * GIB
+
+
+RESIDENT = """
+import os
+import numpy as np
+from gst.limits import reuse_memory
+def pages():
+    return int(open("/proc/self/statm").read().split()[1])
+{call}
+array = np.ones(2**23)
+before = pages()
+del array
+print((before - pages()) * os.sysconf("SC_PAGESIZE"))
+"""
+
+
+def test_freed_memory_is_kept_once_asked_for():
+    if platform.libc_ver()[0] != "glibc" or not Path("/proc/self/statm").exists():
+        pytest.skip("needs glibc and /proc")
+    quiet = {name: value for name, value in os.environ.items() if not name.startswith("MALLOC_")}
+    given_back = [
+        int(subprocess.check_output([sys.executable, "-c", RESIDENT.format(call=call)], env=quiet))
+        for call in ("", "reuse_memory()")
+    ]
+    assert given_back[0] >= 2**26 > 2**22 > given_back[1]

@@ -44,6 +44,7 @@ from gst.evaluate.inspect import inspect_run
 from gst.evaluate.latency import inference_times
 from gst.export import FORMATS, default_name
 from gst.export import export as write_export
+from gst.limits import reuse_memory
 from gst.protocol import sparsify
 from gst.result import Result
 from gst.resuming import run_checkpoint, stored_words
@@ -241,6 +242,7 @@ for command in (bench, report, search, drift, latency):
 
 def main() -> None:
     """Entry point: one line for a person's mistake and exit code 2; 130 when interrupted."""
+    reuse_memory()
     try:
         code = app(standalone_mode=False)
     except InterruptedRunError as error:

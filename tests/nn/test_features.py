@@ -1,5 +1,6 @@
+import pytest
 import torch
-from torch.autograd import gradcheck
+from torch.autograd import gradcheck, gradgradcheck
 
 from gst.nn.features import SparseFeatures, as_features, dropout, feature_dropout, linear
 
@@ -44,9 +45,30 @@ def test_dropout_gradient_is_its_own_mask():
         torch.manual_seed(3)
         return dropout(x, 0.5, training=True)
 
-    assert gradcheck(repeated, (x,))
+    assert gradcheck(repeated, (x,)) and gradgradcheck(repeated, (x,))
     assert dropout(x, 0.5, training=False) is x
     assert dropout(x, 0.0, training=True) is x
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("kind", [torch.float32, torch.float64])
+def test_a_large_dropout_and_its_slopes_are_those_of_many_small_ones(kind, threads):
+    x, grad = torch.randn(4, 8, 8192, dtype=kind).unbind()[:2]
+    whole, parts = x.clone().requires_grad_(), x.clone().requires_grad_()
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        torch.manual_seed(5)
+        out = dropout(whole.view(2048, 32), 0.3, training=True).view_as(x)
+    finally:
+        torch.set_num_threads(before)
+    torch.manual_seed(5)
+    random = torch.empty(x.numel() // 8 + 1, dtype=torch.int64).random_(-(2**63), None).view(torch.uint8)
+    expected = parts * (random[: x.numel()].view_as(x) >= 77) * (256 / 179)
+    assert torch.equal(out, expected) and torch.equal(torch.signbit(out), torch.signbit(expected))
+    out.backward(grad)
+    expected.backward(grad)
+    assert torch.equal(whole.grad, parts.grad)
 
 
 def test_sparse_dropout_touches_values_only():

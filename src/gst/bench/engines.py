@@ -16,6 +16,7 @@ from typing import Any, cast
 from gst.bench.cells import Cell
 from gst.bench.rows import Row
 from gst.errors import InputError
+from gst.limits import reuse_memory
 
 ATTEMPTS = 3  # of a cell whose worker dies; then it counts as failed
 Engine = Callable[[list[list[Cell]], int, Path | None], Iterator[Row]]
@@ -97,6 +98,7 @@ def _start(root: Path | None) -> Worker:
 def _work(pipe: Connection, root: Path | None) -> None:
     """A worker: runs what it is sent. When its parent dies, so does it, even amid a cell."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends this one
+    reuse_memory()
     todo: queue.SimpleQueue[Cell] = queue.SimpleQueue()
 
     def listen() -> None:

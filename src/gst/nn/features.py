@@ -4,14 +4,19 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import torch
+from numba import njit
 from torch import Tensor
 
 from gst.nn.csr import Pattern, spmm
+from gst.nn.kernels import over_rows
 from gst.nn.sampler import row_entries
 from gst.nn.shared import Shared, room, take, token
 
 SPARSE_BELOW = 0.08  # density at which X·W, forward and backward, costs the same either way: benchmarks/features.py
+
+_LARGE = 1 << 16  # entries of a matrix that is worth a compiled pass
 
 
 @dataclass(frozen=True)
@@ -107,7 +112,9 @@ def dropout(x: Tensor, p: float, training: bool) -> Tensor:
     level = round(p * 256)
     if not training or level == 0:
         return x
-    return _Dropout.apply(x, level)
+    words = torch.empty(x.numel() // 8 + 1, dtype=torch.int64, device=x.device)
+    random = words.random_(-(2**63), None).view(torch.uint8)[: x.numel()].view(x.shape)
+    return _Thinned.apply(x, random, level)
 
 
 def feature_dropout(x: Features, p: float, training: bool) -> Features:
@@ -116,16 +123,30 @@ def feature_dropout(x: Features, p: float, training: bool) -> Features:
     return dropout(x, p, training)
 
 
-class _Dropout(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, level: int) -> Tensor:
-        words = torch.empty(x.numel() // 8 + 1, dtype=torch.int64, device=x.device)
-        random = words.random_(-(2**63), None).view(torch.uint8)[: x.numel()].view(x.shape)
-        keep = torch.ge(random, level, out=torch.empty_like(x)).mul_(256 / (256 - level))
-        ctx.save_for_backward(keep)
-        return x * keep
+class _Thinned(torch.autograd.Function):
+    """What random bytes from ``level`` on leave, scaled; linear, so its slope is thinned likewise."""
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
-        (keep,) = ctx.saved_tensors
-        return grads[0] * keep, None
+    def forward(ctx: Any, x: Tensor, random: Tensor, level: int) -> Tensor:
+        ctx.save_for_backward(random)
+        ctx.level = level
+        scale = 256 / (256 - level)
+        if x.device.type != "cpu" or x.dtype not in (torch.float32, torch.float64) or x.numel() < _LARGE:
+            return x * torch.ge(random, level, out=torch.empty_like(x)).mul_(scale)
+        out = torch.empty(x.shape, dtype=x.dtype)
+        whole = (-1, x.shape[-1]) if x.dim() > 1 else (1, -1)
+        arrays = [part.contiguous().view(whole).numpy() for part in (x.detach(), random, out)]
+        over_rows(np.arange(len(arrays[0]) + 1), _thin, *arrays, level, arrays[0].dtype.type(scale))
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
+        return _Thinned.apply(grads[0], *ctx.saved_tensors, ctx.level), None, None
+
+
+@njit(nogil=True, cache=True)
+def _thin(x: np.ndarray, random: np.ndarray, out: np.ndarray, level: int, scale: float, begin: int, end: int) -> None:
+    """In one pass: in several, most of the time would go to memory that is written and read again."""
+    for i in range(begin, end):
+        for j in range(x.shape[1]):
+            out[i, j] = x[i, j] * (scale if random[i, j] >= level else 0 * scale)

@@ -282,12 +282,11 @@ def attention(
 def over_rows(crow: np.ndarray, kernel: Any, *args: Any) -> None:
     """As many threads as torch has, each with rows of as many entries."""
     threads, rows = torch.get_num_threads(), crow.size - 1
-    pieces = 1 if threads == 1 or rows < 64 * threads else 4 * threads
-    cuts = np.searchsorted(crow + np.arange(rows + 1), np.linspace(0, int(crow[-1]) + rows, pieces + 1)[1:-1])
-    ends = [0, *(int(cut) for cut in cuts), rows]
-    if pieces == 1:
+    if threads == 1 or rows < 64 * threads:
         kernel(*args, 0, rows)
         return
+    cuts = np.searchsorted(crow + np.arange(rows + 1), np.linspace(0, int(crow[-1]) + rows, 4 * threads + 1)[1:-1])
+    ends = [0, *(int(cut) for cut in cuts), rows]
     waiting: list[Future[None]] = []
     for begin, end in pairwise(ends):
         waiting.append(_pool(threads).submit(partial(kernel, *args, begin, end)))
