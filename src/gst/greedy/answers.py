@@ -4,6 +4,8 @@ import numpy as np
 
 from gst.greedy.arrays import Layers, State, Trial, lean
 
+NOTHING = -110.0  # e to this power changes no sum with 1 in it, not even by way of its smaller terms
+
 
 @lean
 def hoped(network: int, node: int, out: np.ndarray, layers: Layers) -> float:
@@ -43,9 +45,13 @@ def _partition(out: np.ndarray, layers: Layers) -> float:
         return total
     for c in range(1, out.size):
         top = max(top, out[c])
-    for c in range(out.size):
-        total += np.exp((out[c] - top) * factor)
-    return np.log(total) + top * factor
+    for c in range(out.size):  # answers are sharp, so most terms are 1 or no part of the sum's 53 bits
+        below = (out[c] - top) * factor
+        if below == 0.0:
+            total += 1.0
+        elif below > NOTHING:
+            total += np.exp(below)
+    return (np.log(total) if total > 1.0 else 0.0) + top * factor
 
 
 @lean
@@ -55,7 +61,7 @@ def chances(out: np.ndarray, layers: Layers, into: np.ndarray) -> None:
     for c in range(1, out.size):
         top = max(top, out[c])
     for c in range(out.size):
-        into[c] = np.exp((out[c] - top) / layers.temperature)
+        into[c] = np.exp((out[c] - top) / layers.temperature) if out[c] < top else 1.0
         total += into[c]
     for c in range(out.size):
         into[c] = 1 / (1 + np.exp(-out[c] / layers.temperature)) if layers.labels else into[c] / total

@@ -108,9 +108,9 @@ def _send(layer: int, node: int, edge: int, lists: Lists, layers: Layers, state:
     step = trial.step[: old.size]
     for c in range(step.size):
         step[c] = after * new[c] - before * old[c]
-    first = lists.start[node]
+    first, out, back = lists.start[node], lists.place[2 * edge], lists.place[2 * edge + 1]
     for at in range(first, first + lists.kept[node]):
-        if lists.arc[at] >> 1 == edge:
+        if at in (out, back):
             continue
         weight, into = (
             lists.weight[at],

@@ -39,6 +39,11 @@ def _forward(layer: int, lists: Lists, layers: Layers, state: State, trial: Tria
             for c in range(out.size):
                 out[c] += extra[c]
         old = row_of(state.out, layer, node, layers)
+        same = True
+        for c in range(out.size):
+            same &= out[c] == old[c]
+        if same:  # and so is what follows from it
+            continue
         if (layer + 1) % layers.depth:
             transform(layer + 1, node, layers.weight, layers, out, state.sent)
             if state.extra.size > 0:
