@@ -39,7 +39,7 @@ fuzz: $(STAMP)
 	@$(TRIALS) fuzz --examples 1000000000 --seconds $(or $(SECONDS),300)
 
 figures: $(STAMP)
-	$(BIN)/python examples/reproduction.py results docs/reproduction.md docs/going-further.md
+	$(BIN)/python examples/reproduction.py
 
 # torch first and by itself: its pinned build must not be replaced by what another package would pull in
 $(STAMP): pyproject.toml constraints.txt

@@ -1,25 +1,29 @@
 """Writes what was measured beside what the paper says: python examples/reproduction.py results docs/reproduction.md …
 
-Everything between ``<!-- NAME -->`` and ``<!-- end -->`` is made anew from the record; the rest is left alone.
+Everything between ``<!-- NAME -->`` and ``<!-- end -->`` is made anew from the record, and so are the pictures in
+``figures/`` beside the first document; the rest is left alone.
 """
 
 import re
 import sys
 from collections.abc import Callable
-from math import sqrt
 from pathlib import Path
-from statistics import fmean, stdev
-
-from scipy.special import stdtrit
+from statistics import fmean
 
 from gst.bench.load import load_rows
 from gst.bench.rows import Row
 from gst.bench.summary import Line, efficiency, summarise
+from gst.extreme import Point, judge
+from gst.extreme import difference as paired
+from gst.report import figures, varied
 from gst.report.paper import Claim, claims
+from gst.report.sheet import sheet
+from gst.report.summary import Study
 
 PART = re.compile(r"(<!-- ([\w+-]+(?: [\w-]+)*) -->\n).*?(<!-- end -->)", re.DOTALL)
 SMALL = ("Cora", "CiteSeer", "PubMed")
 NONE = "*not measured yet*\n"
+DOCUMENTS = ("docs/reproduction.md", "docs/going-further.md", "docs/search.md")
 
 
 def table(head: list[str], rows: list[list[str]]) -> str:
@@ -39,12 +43,13 @@ def name(line: Line) -> str:
 
 
 def curves(lines: list[Line], columns: tuple[str, ...], digits: int = 1) -> str:
-    """A table for every graph, backbone and column: a method a row, a sparsity a column."""
+    """A table for every graph, backbone and column, folded: a method a row, a sparsity a column."""
     parts = []
     for dataset, backbone in dict.fromkeys((line["dataset"], line["backbone"]) for line in lines):
         part = [line for line in lines if (line["dataset"], line["backbone"]) == (dataset, backbone)]
         sparsities = sorted({line["sparsity"] for line in part})
-        dense = next((mean(line, "dense_test") for line in part if "dense_test" in line), "–")
+        dense = mean(max(part, key=lambda line: line["seeds"]), "dense_test")
+        tables = []
         for column in columns:
             found: dict[str, dict[float, str]] = {}
             for line in part:
@@ -52,8 +57,9 @@ def curves(lines: list[Line], columns: tuple[str, ...], digits: int = 1) -> str:
                     found.setdefault(name(line), {})[line["sparsity"]] = mean(line, column, digits)
             if found:
                 rows = [[key, *(values.get(s, "–") for s in sparsities)] for key, values in found.items()]
-                title = f"**{dataset}, {backbone}**, `{column}`, dense {dense}\n\n"
-                parts.append(title + table(["removed", *(f"{100 * s:.3g} %" for s in sparsities)], rows))
+                tables.append(table([f"`{column}`", *(f"{100 * s:.3g} %" for s in sparsities)], rows))
+        folded = f"<details><summary>{dataset}, {backbone}: dense {dense}; sparsity from left to right</summary>\n\n"
+        parts.append(folded + "\n".join(tables) + "\n</details>\n")
     return "\n".join(parts) or NONE
 
 
@@ -83,37 +89,80 @@ def fresh_and_warm(rows: list[Row]) -> str:
 
 def difference(values: list[float]) -> str:
     """Mean ± half of its 95 % interval (Student's t); the number of seeds where it is not five."""
-    seeds = "" if len(values) == 5 else f" ({len(values)})"
-    if len(values) < 2:
-        return f"{values[0]:+.1f}{seeds}".replace("-", "−") if values else "–"
-    half = stdtrit(len(values) - 1, 0.975) * stdev(values) / sqrt(len(values))
-    return f"{fmean(values):+.1f} ± {half:.1f}{seeds}".replace("-", "−")
+    if not values:
+        return "–"
+    found, seeds = paired(values), "" if len(values) == 5 else f" ({len(values)})"
+    half = "" if found.high is None else f" ± {found.high - found.mean:.1f}"
+    return f"{found.mean:+.1f}{half}{seeds}".replace("-", "−")
+
+
+def extremes(rows: list[Row]) -> str:
+    """The largest sparsity within half a point of dense, of every method: on a grid, decided as gst search decides."""
+    curves: dict[tuple[str, str, str], dict[str, dict[float, list[Row]]]] = {}
+    for row in rows:
+        if row.dataset in SMALL and row.status == "done":
+            curve = curves.setdefault((name(vars(row)), row.dataset, row.backbone), {})
+            for start, score in (("returned", row.val), ("fresh", row.retrain_val), ("warm", row.warm_val)):
+                if score is not None and (start == "returned") == (row.recipe == "deploy"):
+                    curve.setdefault(start, {}).setdefault(row.sparsity, []).append(row)
+    places = [(dataset, backbone) for dataset in SMALL for backbone in ("gcn", "gin", "gat")]
+    methods = sorted({method for method, _, _ in curves})
+    cells = [[method, *(_furthest(curves.get((method, *place), {})) for place in places)] for method in methods]
+    return table(["", *(f"{dataset} {backbone.upper()}" for dataset, backbone in places)], cells)
+
+
+COLUMN = {"returned": "", "fresh": "retrain_", "warm": "warm_"}
+
+
+def _furthest(starts: dict[str, dict[float, list[Row]]]) -> str:
+    """Of a fresh and a warm-started model, the one that goes further."""
+    best, said = -1.0, "–"
+    for start, curve in starts.items():
+        points = []
+        for sparsity, found in sorted(curve.items()):
+            val, test = (
+                paired(getattr(row, f"{COLUMN[start]}{part}") - getattr(row, f"dense_{part}") for row in found)
+                for part in ("val", "test")
+            )
+            points.append(Point(sparsity, 0, val, test, fitted=0.0, within=False))
+        within = [point for point in judge(points, 0.5) if point.within]
+        point = within[-1] if within else None
+        if (point.sparsity if point else 0.0) > best:
+            best = point.sparsity if point else 0.0
+            said = f"{100 * best:.0f} % {start} ({point.test.mean:+.1f})".replace("-", "−") if point else "none"
+    return said
 
 
 def beside(lines: list[Line], wanted: Callable[[Claim], bool]) -> str:
-    """The paper's numbers of one table, each with ours where there is one."""
-    rows = []
+    """The paper's numbers of one table and ours: a method a row, a setting or quantity a column."""
+    columns: dict[str, None] = {}
+    found: dict[tuple[str, str, str], dict[str, str]] = {}
+    measured = False
     for claim in filter(wanted, claims()):
-        method, _, recipe = claim.series.partition("/")
-        same = [
-            line
-            for line in lines
-            if (line["dataset"], line["backbone"], line["method"]) == (claim.dataset, claim.backbone, method)
-            and line["recipe"] == recipe
-        ]
-        ours = "–"
-        if claim.quantity == "score":
-            at = [x for x in same if x["sparsity"] == claim.sparsity and x["variation"] == claim.variation]
-            ours = mean(at[0], "test") if at else "–"
-        elif found := efficiency([line for line in same if line["variation"] == claim.variation]):
-            ours = _efficient(found[0], claim.quantity)
+        ours = _ours(lines, claim)
         spread = f" ± {claim.sd}" if claim.sd is not None else ""
         removed = [] if claim.sparsity is None else [f"{100 * claim.sparsity:.3g} %"]
-        where = ", ".join([*removed, *claim.variation.split(";")] if claim.variation else removed)
-        paper = f"{claim.value:.4g}{spread}"
-        rows.append([claim.dataset, claim.backbone, claim.series, where, claim.quantity, paper, ours])
-    measured = [row for row in rows if row[-1] != "–"]
-    return table(["data", "backbone", "method", "at", "quantity", "paper", "ours"], measured)
+        score = [] if claim.quantity == "score" else [claim.quantity]
+        at = ", ".join([*score, *removed, *filter(None, claim.variation.split(";"))])
+        columns[at], measured = None, measured or ours != "–"
+        row = found.setdefault((claim.dataset, claim.backbone, claim.series), {})
+        row[at] = f"{claim.value:.4g}{spread} / {ours}"
+    rows = [[*key, *(row.get(at, "") for at in columns)] for key, row in found.items()]
+    said = "paper / ours" if measured else "Paper; ours is not measured"
+    return f"{said[0].upper()}{said[1:]}:\n\n{table(['data', 'backbone', 'method', *columns], rows)}"
+
+
+def _ours(lines: list[Line], claim: Claim) -> str:
+    """What was measured for a number of the paper."""
+    method, _, recipe = claim.series.partition("/")
+    wanted = claim.dataset, claim.backbone, method, recipe, claim.variation
+    names = ("dataset", "backbone", "method", "recipe", "variation")
+    same = [line for line in lines if tuple(line[name] for name in names) == wanted]
+    if claim.quantity == "score":
+        at = [line for line in same if line["sparsity"] == claim.sparsity]
+        return mean(at[0], "test") if at else "–"
+    found = efficiency(same)
+    return _efficient(found[0], claim.quantity) if found else "–"
 
 
 def _efficient(line: Line, quantity: str) -> str:
@@ -133,17 +182,47 @@ def generate(part: str, rows: list[Row]) -> str:
         return curves(lines, ("spectrum_top", "spectrum_bottom"), 2)
     if what == "fresh and warm":
         return fresh_and_warm(quick)
+    if what == "extremes":
+        return extremes(quick)
     if what.startswith("table"):
         return beside(lines, lambda claim: claim.table == f"Table {what.removeprefix('table-')}")
     return curves(lines, ("test", "retrain_test", "warm_test"))
 
 
+def pictures(rows: list[Row], folder: Path) -> None:
+    """The charts of every experiment, a file each."""
+    folder.mkdir(exist_ok=True)
+
+    def of(experiment: str, *datasets: str) -> Study:
+        found = (row for row in rows if row.experiment == experiment and row.profile != "smoke")
+        return Study(row for row in found if not datasets or row.dataset in datasets)
+
+    fig1, accuracy, large = of("fig1"), of("rq1", *SMALL), of("rq1", "Computers", "Physics")
+    drawn = {
+        "fig1": sheet(figures.accuracy(fig1) + figures.spectral_errors(fig1), 2),
+        "rq1-returned": sheet(figures.accuracy(accuracy)),
+        "rq1-fresh": sheet(figures.accuracy(accuracy), measure="retrain_"),
+        "rq1-warm": sheet(figures.accuracy(accuracy), measure="warm_"),
+        "rq1-large": sheet(figures.accuracy(large), 2, measure="retrain_"),
+        "rq2": sheet(figures.spectra(of("rq2")), 4),
+        "rq3": sheet(figures.pareto(accuracy)),
+        "rq4-defense": sheet(varied.perturbed(of("rq4-defense"))),
+        "rq4-tickets": sheet(varied.tickets(of("rq4-tickets"))),
+        "rq5-ablation": sheet(varied.ablations(of("rq5-ablation")), 2),
+        "rq5-interval": sheet(varied.settings(of("rq5-interval")), 2),
+        "rq5-schedule": sheet(varied.settings(of("rq5-schedule"))),
+    }
+    for name, text in drawn.items():
+        (folder / f"{name}.svg").write_text(text)
+
+
 def main(record: str, *documents: str) -> None:
     rows = load_rows(Path(record)).rows
+    pictures(rows, Path(documents[0]).parent / "figures")
     for path in map(Path, documents):
         text = PART.sub(lambda part: f"{part[1]}\n{generate(part[2], rows)}\n{part[3]}", path.read_text())
         path.write_text(text)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:] or ["results", "docs/reproduction.md", "docs/going-further.md"])
+    main(*sys.argv[1:] or ["results", *DOCUMENTS])

@@ -5,7 +5,6 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from importlib import resources
 from typing import Any
 
 from jinja2 import DictLoader, Environment, StrictUndefined
@@ -14,6 +13,7 @@ from markupsafe import Markup
 from gst.bench.load import Loaded
 from gst.bench.rows import Row
 from gst.report import figures, tables, varied, words
+from gst.report.files import read
 from gst.report.latex import latex
 from gst.report.names import BACKBONES, MEASURES, series_name, style_of
 from gst.report.runs import runs_json
@@ -29,12 +29,13 @@ def render(loaded: Loaded, title: str = TITLE) -> str:
     study = Study(loaded.rows)
     scores = [tables.scores(study, panel) for panel in study.panels]
     singles, extremes, paper = tables.singles(study), tables.extremes(study), tables.paper(study)
-    script = '"use strict";(() => {\n' + "".join(map(_file, _SCRIPTS)) + "})();"
+    script = '"use strict";(() => {\n' + "".join(map(read, _SCRIPTS)) + "})();"
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return _environment().get_template("report.html.j2").render(
         title=title,
         version=__version__,
-        style=Markup(_file("report.css")),
+        style=Markup(read("charts.css") + read("report.css")),
+        markers=Markup(read("markers.svg")),
         script=Markup(script),
         policy=f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; img-src data:",
         tiles=words.tiles(study),
@@ -107,12 +108,8 @@ def island(content: Mapping[str, Any]) -> Markup:
     return Markup(text)
 
 
-def _file(name: str) -> str:
-    return (resources.files("gst.report") / "templates" / name).read_text(encoding="utf-8")
-
-
 def _environment() -> Environment:
-    template = _file("report.html.j2")
+    template = read("report.html.j2")
     return Environment(
         loader=DictLoader({"report.html.j2": template}),
         autoescape=True,
