@@ -6,7 +6,7 @@ Processor seconds of one thread, after compilation. ``ratio``: the search agains
 (E + D = 200 epochs, hidden 64, PubMed 32). ``answers_alike``: share of all nodes, in percent, that answer as on all
 edges; no label is read. At 0.2 the search goes from all edges down. Computers has nodes of up to 2,992 edges.
 ``growth``: the slope of log seconds over log edges on block models of 2,000 nodes and more, 10 edges a node, 40 % kept.
-Every time is the least of three (Computers one), since whoever shares the caches slows large graphs more than small ones.
+Every time is the least of three (Computers one): whoever shares the caches slows large graphs more than small ones.
 """
 
 import argparse
@@ -25,7 +25,7 @@ TRAINING: dict[str, Any] = {"lr": 0.01, "anchor_epochs": 100, "sparse_epochs": 1
 
 
 def cost(problem: Problem, sparsities: list[float], times: int = 3) -> dict[str, Any]:
-    """Seconds of training and of each search, the least of so many: others disturb memory, and only ever for the worse."""
+    """Seconds of training and of each search, the least of so many: what disturbs them makes them longer."""
     training, edges = float("inf"), problem.edges
     for _ in range(times):
         start = time.process_time()
