@@ -125,3 +125,17 @@ def test_relative_errors_of_odd_facts():
     for odd in lists:
         assert relative_errors({"top": odd, "top_sparse": [1.0] * 2}, "top").size == 0
     assert relative_errors({"top": [2, 4], "top_sparse": [1, 4]}, "top").tolist() == [0.5, 0.0]
+
+
+def test_a_lucky_seed_lifts_nothing():
+    """Seed 2 alone is a point better than the mean of all; what it loses is what counts."""
+    rows = [row(method="dspar", sparsity=s, seed=seed) for s in (0.2, 0.4) for seed in (0, 1, 2)]
+    rows += [row(method="random", sparsity=s, seed=2, loss=11.0) for s in (0.2, 0.4)]  # as much as dspar
+    study = Study(rows)
+    panel = study.panels[0]
+    for s in (0.2, 0.4):
+        losses = [study.loss(panel, method, s, "") for method in ("dspar", "random")]
+        assert study.height(panel, losses[0]) == pytest.approx(study.score(panel, "dspar", s, "test").mean)
+        assert study.height(panel, losses[1]) == pytest.approx(study.height(panel, losses[0]))
+    assert {rank.mean for rank in study.ranks("").values()} == {1.5}
+    assert study.extreme(panel, "random", "").by_test == study.extreme(panel, "dspar", "").by_test

@@ -51,11 +51,12 @@ def _accuracy(study: Study, panel: Panel) -> Figure | None:
             points = []
             for sparsity in sorted(study.curve(panel, series)):
                 score = study.score(panel, series, sparsity, f"{measure}test")
+                loss = study.loss(panel, series, sparsity, measure)
                 if score is not None:
-                    loss = study.loss(panel, series, sparsity, measure)
                     against = f" · {loss.text(sign=True)} against dense" if loss else ""
                     tip = f"{percent(sparsity)} removed: {score}{against} ({seeds(score.n)})"
-                    points.append(Point(100 * sparsity, score.mean, score.sd, tip))
+                    at = study.height(panel, loss) if loss else score.mean
+                    points.append(Point(100 * sparsity, at, score.sd, tip))
             if points:
                 named = (series_name(series), style_of(series), points, series, measure)
                 curves.append(Line(*named, strong=is_gst(series)))
@@ -99,8 +100,8 @@ def _pareto(study: Study, panel: Panel) -> Figure | None:
         found = [
             (series, point)
             for series in study.series_in(panel)
-            for sparsity, rows in study.curve(panel, series).items()
-            if (point := _timed(rows, sparsity, measure)) is not None
+            for sparsity in study.curve(panel, series)
+            if (point := _timed(study, panel, series, sparsity, measure)) is not None
         ]
         best = frontier([(p.x, p.y) for _, p in found])
         for series in study.series_in(panel):
@@ -130,15 +131,16 @@ def _pareto(study: Study, panel: Panel) -> Figure | None:
     return Figure(panel.title, panel, lines(frame, curves))
 
 
-def _timed(rows: list[Row], sparsity: float, measure: str) -> Point | None:
+def _timed(study: Study, panel: Panel, series: str, sparsity: float, measure: str) -> Point | None:
     """Score and time, the latter as a share of the dense pass that was timed in turns with it: another machine, or a
     busy hour, cancels."""
-    share, score = latency_share(rows), Stat.of(by_seed(rows, f"{measure}test").values())
+    rows = study.curve(panel, series)[sparsity]
+    share, score = latency_share(rows), study.score(panel, series, sparsity, f"{measure}test")
     if share is None or score is None:
         return None
-    ms = Stat.of(by_seed(rows, "sparse_ms").values())
+    ms, loss = Stat.of(by_seed(rows, "sparse_ms").values()), study.loss(panel, series, sparsity, measure)
     tip = f"{percent(sparsity)} removed: {score} at {100 * share:.0f} % of the time ({ms.text(2) if ms else ''} ms)"
-    return Point(100 * share, score.mean, None, tip, percent(sparsity))
+    return Point(100 * share, study.height(panel, loss) if loss else score.mean, None, tip, percent(sparsity))
 
 
 def frontier(points: Sequence[tuple[float, float]]) -> list[int]:

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from gst.bench.rows import Row
+from gst.bench.summary import EPSILON
 from gst.report.names import BACKBONES, MEASURES, series_of, series_order, variations_of
-
-EPSILON = 1.0  # points that a mean may lie below the dense mean and still count as no loss
 
 
 @dataclass(frozen=True)
@@ -128,10 +127,20 @@ class Study:
     def score(self, panel: Panel, series: str, sparsity: float, column: str, variation: str = "") -> Stat | None:
         return Stat.of(by_seed(self.curve(panel, series, variation).get(sparsity, ()), column).values())
 
-    def loss(self, panel: Panel, series: str, sparsity: float, measure: str, variation: str = "") -> Stat | None:
+    def loss(
+        self, panel: Panel, series: str, sparsity: float, measure: str, variation: str = "", split: str = "test"
+    ) -> Stat | None:
         """Difference from the full graph, paired by seed."""
         rows = self.curve(panel, series, variation).get(sparsity, ())
-        return paired(by_seed(rows, f"{measure}test"), self.dense(panel))
+        return paired(by_seed(rows, f"{measure}{split}"), self.dense(panel, split))
+
+    def height(self, panel: Panel, loss: Stat) -> float:
+        """Where a point stands beside the dense line: at the dense mean and its own paired difference.
+
+        With all seeds that is its mean score; with fewer, a lucky seed does not lift it.
+        """
+        dense = Stat.of(self.dense(panel).values())
+        return loss.mean + (dense.mean if dense else 0.0)
 
     @cached_property
     def extremes(self) -> list[Extreme]:
@@ -141,14 +150,13 @@ class Study:
         return [extreme for extreme in found if extreme is not None]
 
     def extreme(self, panel: Panel, series: str, measure: str, variation: str = "") -> Extreme | None:
-        """Largest s whose mean score is at least the dense mean − ε; None where nothing was measured."""
+        """Largest s that loses at most ε on average, paired by seed; None where nothing was measured."""
         curve = self.curve(panel, series, variation)
         fine: dict[str, list[float]] = {}
         for split in ("val", "test"):
-            full = Stat.of(self.dense(panel, split).values())
-            scores = {s: self.score(panel, series, s, f"{measure}{split}", variation) for s in curve}
-            if full is not None and any(scores.values()):
-                fine[split] = [s for s, score in scores.items() if score and score.mean >= full.mean - EPSILON]
+            losses = {s: self.loss(panel, series, s, measure, variation, split) for s in curve}
+            if any(losses.values()):
+                fine[split] = [s for s, loss in losses.items() if loss and loss.mean >= -EPSILON]
         if "test" not in fine:
             return None
         by_test, by_val = (max(fine.get(split, ()), default=None) for split in ("test", "val"))
@@ -176,9 +184,9 @@ class Study:
         table: dict[tuple[Panel, float], dict[str, float]] = {}
         for (panel, series, variation), curve in self.curves.items():
             for sparsity in curve if not variation else ():
-                score = self.score(panel, series, sparsity, f"{measure}test")
-                if score is not None:
-                    table.setdefault((panel, sparsity), {})[series] = score.mean
+                loss = self.loss(panel, series, sparsity, measure)
+                if loss is not None:
+                    table.setdefault((panel, sparsity), {})[series] = loss.mean
         common = widest(table.values())
         found: dict[str, list[float]] = {}
         for scores in table.values():
