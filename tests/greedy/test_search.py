@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -9,6 +11,7 @@ from gst.graph import EdgeSet
 from gst.greedy.engine import Search
 from gst.greedy.kernels import change
 from gst.greedy.refresh import refresh
+from gst.greedy.search import walk
 from gst.greedy.target import Target
 from gst.nn.backbones import BACKBONES
 from gst.nn.network import NativeNetwork
@@ -72,10 +75,10 @@ def test_attention_that_goes_to_one_neighbour_leaves_the_others_exact(kind, shar
             layer.attend_target *= sharp
     search = Search([network], edges, [wanted], TARGET)
     keep = torch.zeros(edges.num_edges, dtype=torch.bool)
-    for sign, walk in ((1, search.add), (-1, search.drop)):
+    for sign, step in ((1, search.add), (-1, search.drop)):
         for _ in range(edges.num_edges):
             before = divergence(network, edges, keep, wanted)
-            (e,), (delta,) = walk(1, tolerance=0)
+            (e,), (delta,) = step(1, tolerance=0)
             keep[e] = sign > 0
             now = divergence(network, edges, keep, wanted)
             assert float(delta) == pytest.approx(now - before, rel=1e-6, abs=1e-6 * (1 + now))
@@ -204,3 +207,20 @@ def test_labels_of_their_own(name, damped):
         keep[e] = True
         assert delta == pytest.approx(total() - before, abs=1e-6)
         before = total()
+
+
+def test_kernels_compiled_earlier_are_used_only_while_none_of_their_files_changes():
+    """numba itself looks at the file of ``walk`` alone, and most of what it compiles there comes from other files."""
+    notes = walk._cache._cache_file
+    known = {name for name, _ in notes._source_stamp}
+    assert known >= {"answers.py", "attention.py", "kernels.py", "refresh.py", "search.py"}
+    key = ("some", "signature")
+    place = type(notes)(notes._cache_path, "gst-test-of-notes", notes._source_stamp)
+    try:
+        place.save(key, 1)
+        assert place.load(key) == 1
+        later = tuple((name, changed + (name == "answers.py")) for name, changed in notes._source_stamp)
+        assert type(notes)(notes._cache_path, "gst-test-of-notes", later).load(key) is None
+    finally:
+        for path in Path(notes._cache_path).glob("gst-test-of-notes*"):
+            path.unlink()

@@ -23,13 +23,17 @@ def loss_of(network: int, node: int, hope: float, out: np.ndarray, layers: Layer
     Undamped, the cross entropy, which is KL but for a constant.
     """
     cross = _partition(out, layers) - hope
-    return np.log1p(max(cross - layers.least[network, node], 0.0)) if layers.damped else cross
+    if not layers.damped:
+        return cross
+    apart = cross - layers.least[network, node]
+    return np.log1p(apart) if apart > 0.0 else 0.0
 
 
 @lean
 def slope_of(network: int, node: int, layers: Layers, state: State, into: np.ndarray) -> None:
     """∂D/∂out = (softmax(out / T) − wanted) / T, damped by 1 / (1 + KL)."""
-    damping = np.exp(-state.loss[network, node]) / layers.temperature if layers.damped else 0.0
+    loss = state.loss[network, node]
+    damping = (np.exp(-loss) if loss > 0.0 else 1.0) / layers.temperature if layers.damped else 0.0
     for c in range(into.size):
         more = state.chance[network, node, c] - layers.wanted[network, node, c]
         into[c] = more * damping if layers.damped else more / layers.temperature

@@ -4,6 +4,9 @@ Everything per layer and node lies in one flat array, row (l, i) at ``row[l] + i
 networks follow one another: one compiled kernel serves any depth and any number of networks.
 """
 
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,11 +28,30 @@ def _options() -> dict[str, Any]:
     return {**options, "_nrt": False}
 
 
-kernel = njit(**_options())
+def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """``numba.njit`` whose cache is out of date when any file of this folder changes.
+
+    numba compares the file of the function alone, and would go on with the former code of what it calls. Where a
+    version keeps its notes elsewhere, it goes by the one file.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        made = njit(**options)(function)
+        with suppress(AttributeError):
+            made._cache._cache_file._source_stamp = _SOURCES
+        return made
+
+    return decorate
+
+
+_SOURCES = tuple((path.name, path.stat().st_mtime_ns) for path in sorted(Path(__file__).parent.glob("*.py")))
+kernel = compiled(**_options())
 # called by kernels alone: what would take Python's objects apart is a fifth of what there is to compile
 _inner: dict[str, Any] = {**_options(), "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-lean = njit(forceinline=True, **_inner)  # for what is small: a call hands over some 300 words, of which it reads ten
-macro = njit(inline="always", **_inner)  # for what returns a view
+lean = compiled(
+    forceinline=True, **_inner
+)  # for what is small: a call hands over some 300 words, of which it reads ten
+macro = compiled(inline="always", **_inner)  # for what returns a view
 
 
 class Lists(NamedTuple):
@@ -87,6 +109,7 @@ class State(NamedTuple):
     slope: np.ndarray  # ∂D/∂(t P) of all layers, as of the last refresh
     chance: np.ndarray  # softmax(out / T), or sigmoid, of the last layers, [K, N, C]
     loss: np.ndarray  # D of each node, [K, N]; of KL the cross entropy, which is more by a constant
+    settled: np.ndarray  # [1] whether all of this is the kernels' own work, as it is after the first refresh
 
 
 class Trial(NamedTuple):

@@ -164,6 +164,7 @@ def as_model(
         slope=np.zeros(int((width * count).sum())),
         chance=np.stack([_float64(target.chance(logits)) for logits in answers]),
         loss=loss if target.damped else loss + layers.least,
+        settled=np.zeros(1, bool),
     )
     trial = Trial(
         ends=np.full(2, -1),

@@ -3,7 +3,7 @@
 import numpy as np
 
 from gst.greedy.answers import hoped, loss_of, moved, slope_of
-from gst.greedy.arrays import Layers, Lists, State, Trial, kernel
+from gst.greedy.arrays import Layers, Lists, State, Trial, kernel, lean
 from gst.greedy.kernels import copy, row_of, scales_of, transform
 
 
@@ -12,6 +12,7 @@ def refresh(lists: Lists, layers: Layers, state: State, trial: Trial, drift: np.
     """Puts ``state`` right from the features on, and finds the slopes ∂D/∂(t P) of all layers."""
     for layer in range(layers.width.size):
         _forward(layer, lists, layers, state, trial, drift)
+    state.settled[0] = True
     for layer in range(layers.width.size - 1, -1, -1):
         _backward(layer, lists, layers, state, trial)
 
@@ -42,7 +43,7 @@ def _forward(layer: int, lists: Lists, layers: Layers, state: State, trial: Tria
         same = True
         for c in range(out.size):
             same &= out[c] == old[c]
-        if same:  # and so is what follows from it
+        if same and state.settled[0]:  # and so is what follows from it
             continue
         if (layer + 1) % layers.depth:
             transform(layer + 1, node, layers.weight, layers, out, state.sent)
@@ -61,7 +62,11 @@ def _backward(layer: int, lists: Lists, layers: Layers, state: State, trial: Tri
     if (layer + 1) % layers.depth == 0:
         for node in range(nodes):
             slope_of(network, node, layers, state, row_of(trial.out, layer, node, layers))
+    first = layers.inputs[layer] == 0
+    heard = -1 if first or layers.inputs[layer - 1] > 0 else _mark_heard(layer - 1, lists, layers, trial)
     for node in range(nodes):
+        if not _busy(node, lists, layers) and (first or (heard >= 0 and trial.mark[node, layer - 1] != heard)):
+            continue  # nobody asks for its slope
         slope = row_of(state.slope, layer, node, layers)
         for c in range(slope.size):
             slope[c] = 0.0
@@ -71,7 +76,7 @@ def _backward(layer: int, lists: Lists, layers: Layers, state: State, trial: Tri
             weight *= state.scale[target]
             for c in range(slope.size):
                 slope[c] += weight * back[c]
-        if layers.inputs[layer] == 0:
+        if first:
             continue
         s, t = scales_of(node, layers, state)
         own, back = s * t * layers.own[layer, node], row_of(trial.out, layer, node, layers)
@@ -89,3 +94,21 @@ def _backward(layer: int, lists: Lists, layers: Layers, state: State, trial: Tri
                     before[h] += roots[h] * back[c]
         for h in range(before.size):
             before[h] = before[h] if hidden[h] > 0 else 0.0
+
+
+@lean
+def _busy(node: int, lists: Lists, layers: Layers) -> bool:
+    """Whether a node may come to keep more than ``cap`` arcs: slopes are for such nodes."""
+    return lists.start[node + 1] - lists.start[node] > layers.cap
+
+
+@lean
+def _mark_heard(layer: int, lists: Lists, layers: Layers, trial: Trial) -> int:
+    """Marks, in a first layer, all that hear a busy node: nobody else's G is asked for. A mark of this time alone."""
+    heard = trial.first[layer] + trial.size[layer]
+    trial.size[layer] += 1  # the next trial begins above it
+    for node in range(lists.kept.size):
+        if _busy(node, lists, layers):
+            for at in range(lists.start[node], lists.start[node] + lists.kept[node]):
+                trial.mark[lists.target[at], layer] = heard
+    return heard

@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit, types
 from numba.extending import overload
 
-from gst.greedy.arrays import Layers, Lists, State, Trial
+from gst.greedy.arrays import Layers, Lists, State, Trial, compiled
 from gst.greedy.attention import adopt, attend, stay
 from gst.greedy.kernels import apply, change
 from gst.greedy.refresh import refresh
@@ -74,7 +74,7 @@ def _commit(edge: int, sign: float, lists: Lists, model: Model, memory: Memory) 
     return True
 
 
-@njit(cache=True)
+@compiled(cache=True)
 def walk(
     given: np.ndarray,
     count: int,
