@@ -9,7 +9,7 @@ from gst.bench.work import kept_edges, run_cell, warm_scores
 from gst.cache import Cache
 from gst.graph import EdgeSet
 from gst.problem import Problem
-from gst.sparsifiers import METHODS
+from gst.sparsifiers import GST, METHODS
 
 NAME = "synthetic:nodes=120,degree=6,features=8"
 SETTINGS = {"hidden": 8, "lr": 0.02, "anchor_epochs": 6, "sparse_epochs": 6, "interval": 3}
@@ -85,6 +85,19 @@ def test_a_ticket_is_that_of_ugs_and_takes_another_graph():
     zeros = sum(int((p == 0).sum()) for p in weights) / sum(p.numel() for p in weights)
     assert zeros == pytest.approx(own.weight_sparsity)
     assert own.dense_test is not None
+
+
+def test_a_ticket_with_another_graph_takes_that_of_the_paper(monkeypatch):
+    """Whatever recipe is the default: settings that say nothing about the sparse phase do not ask for another."""
+    asked = []
+    fit = GST.fit_problem
+    monkeypatch.setattr(
+        GST, "fit_problem", lambda self, problem: asked.append(problem.settings.recipe) or fit(self, problem)
+    )
+    plain = {name: value for name, value in SETTINGS.items() if name != "interval"}
+    options = {"prune_ratio": 0.05, "weight_prune_ratio": 0.2, "round_epochs": 2}
+    row = run_cell(cell("ugs+gst", variation={"rounds": 2}, options=options, sparsity=0.0975, settings=plain))
+    assert row.status == "done" and asked == ["paper"]
 
 
 def test_spectra_come_along_when_asked():

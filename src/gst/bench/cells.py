@@ -13,7 +13,7 @@ from gst.errors import InputError
 from gst.resolve import normal
 
 CODE = 1  # version of all that decides a number: to be raised with any change after which all results differ
-CHANGED = {"deploy": 2, "retrain": 2}  # the version of what changed by itself, by recipe or method
+CHANGED = {"deploy": 2, "retrain": 2, "ugs+gst": 2}  # the version of what changed by itself, by recipe or method
 FILTERS = ("dataset", "backbone", "method", "recipe", "sparsity", "seed", "variation")
 
 

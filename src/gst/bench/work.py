@@ -70,7 +70,8 @@ def run_cell(cell: Cell, root: Path | None = None) -> Row:
 
 def _measure(cell: Cell, root: Path | None) -> dict[str, Any]:
     varied = {name: value for name, value in cell.variation.items() if name not in ("relocated", "rounds")}
-    settings = {**cell.settings, **varied, "seed": cell.seed, **({"recipe": cell.recipe} if cell.recipe else {})}
+    recipe = "paper" if "rounds" in cell.variation else cell.recipe  # tickets with GST's graph are the paper's
+    settings = {**cell.settings, **varied, "seed": cell.seed, **({"recipe": recipe} if recipe else {})}
     wanted = json.dumps(settings, sort_keys=True)
     problem = make_problem(cell.dataset, root, cell.variation.get("relocated", 0.0), cell.backbone, wanted)
     if "rounds" in cell.variation:
