@@ -188,9 +188,8 @@ def spoken(rows: list[Row]) -> str:
 
     def ahead(dataset: str, backbone: str) -> str:
         """GST (paper) less the best of the others at 80 %, both as returned."""
-        lines = [
-            x for x in summarise(quick) if (x["dataset"], x["backbone"], x["sparsity"]) == (dataset, backbone, 0.8)
-        ]
+        place = dataset, backbone, 0.8
+        lines = [line for line in quick if (line["dataset"], line["backbone"], line["sparsity"]) == place]
         scores = {name(line): line["test"] - line["dense_test"] for line in lines if "test" in line}
         own = scores.pop("gst paper", None)
         others = {who: score for who, score in scores.items() if not who.startswith("gst")}
@@ -199,7 +198,7 @@ def spoken(rows: list[Row]) -> str:
         best = max(others, key=others.__getitem__)
         return f"{own - others[best]:+.1f} ({best})".replace("-", "−")
 
-    quick = [row for row in rows if row.experiment == "rq1" and row.profile == "quick"]
+    quick = summarise(row for row in rows if row.experiment == "rq1" and row.profile == "quick")
     panels = [(dataset, backbone) for dataset in SMALL for backbone in ("gcn", "gin", "gat")]
     said = [
         (

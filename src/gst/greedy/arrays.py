@@ -48,9 +48,8 @@ _SOURCES = tuple((path.name, path.stat().st_mtime_ns) for path in sorted(Path(__
 kernel = compiled(**_options())
 # called by kernels alone: what would take Python's objects apart is a fifth of what there is to compile
 _inner: dict[str, Any] = {**_options(), "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-lean = compiled(
-    forceinline=True, **_inner
-)  # for what is small: a call hands over some 300 words, of which it reads ten
+# for what is small: a call hands over some 300 words, of which it reads ten
+lean = compiled(forceinline=True, **_inner)
 macro = compiled(inline="always", **_inner)  # for what returns a view
 
 
