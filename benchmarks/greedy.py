@@ -7,8 +7,8 @@ Processor seconds of one thread, after compilation. ``ratio``: the search agains
 edges; no label is read. At 0.2 the search goes from all edges down. Computers has nodes of up to 2,992 edges.
 ``growth``: the slope of log seconds over log edges on block models of 2,000 nodes and more, 10 edges a node, 40 % kept;
 ``growth_of_rows``: that of the rows recomputed, which no other user of the machine's caches changes.
-Training and searches take turns three times (Computers once), since whoever shares the machine slows both: ``seconds``
-are the least, ``ratio`` is the median of the turns.
+Training and searches take turns three times (Computers once), and so do the sizes five times, since whoever shares the
+machine slows both: ``seconds`` are the least, ``ratio`` and ``growth`` the median of the turns.
 """
 
 import argparse
@@ -20,11 +20,14 @@ import numpy as np
 import torch
 
 import gst
+from gst.graph import EdgeSet
 from gst.greedy.engine import Search, deploy, make_search
 from gst.greedy.target import Target
+from gst.nn.network import Network
 from gst.problem import Problem
 
 TRAINING: dict[str, Any] = {"lr": 0.01, "anchor_epochs": 100, "sparse_epochs": 100, "cache": False}
+SHORT = {"anchor_epochs": 15, "sparse_epochs": 15}
 
 
 def cost(problem: Problem, sparsities: list[float], times: int = 3) -> dict[str, Any]:
@@ -53,17 +56,37 @@ def cost(problem: Problem, sparsities: list[float], times: int = 3) -> dict[str,
     return found
 
 
-def rows_of(problem: Problem, sparsity: float) -> int:
-    """How many rows of all layers the trials of a search recompute."""
-    network, _ = problem.train_fresh(None, "dense")
+def growth(scales: list[int], times: int = 5) -> dict[str, Any]:
+    """Slopes over log edges: of log seconds, the median of so many turns of all sizes, and of log rows."""
+    problems = [
+        Problem(gst.load(f"synthetic:nodes={2000 * scale},degree=20"), hidden=32, **{**TRAINING, **SHORT})
+        for scale in scales
+    ]
+    models = [(problem.train_fresh(None, "dense")[0], problem.edges) for problem in problems]
+    search(*models[0])  # compiles
+    found = np.array([[search(*model) for model in models] for _ in range(times)])  # [turn, size, seconds or rows]
+    edges = [model[1].num_edges for model in models]
+    slopes = np.polyfit(np.log(edges), np.log(found.transpose(1, 0, 2).reshape(len(edges), -1)), 1)[0].reshape(times, 2)
+    return {
+        "edges": edges,
+        "seconds": [round(least, 2) for least in found[..., 0].min(0)],
+        "growth": round(float(np.median(slopes[:, 0])), 3),
+        "growth_of_turns": [round(slope, 3) for slope in slopes[:, 0]],
+        "growth_of_rows": round(float(slopes[0, 1]), 3),
+    }
+
+
+def search(network: Network, edges: EdgeSet, sparsity: float = 0.6) -> tuple[float, int]:
+    """Seconds of a search, and how many rows of all layers its trials recompute."""
     network.module.eval()
     with torch.no_grad():
-        logits = network.logits(problem.edges)
-    search = make_search([network], problem.edges, [logits], Target.of(logits))
-    assert isinstance(search, Search)
-    search.advance(problem.edges.num_edges - round(sparsity * problem.edges.num_edges))
-    trial = search.model[2]
-    return int(trial.first.sum() + trial.size.sum())
+        logits = network.logits(edges)
+    start = time.process_time()
+    made = make_search([network], edges, [logits], Target.of(logits))
+    assert isinstance(made, Search)
+    made.advance(edges.num_edges - round(sparsity * edges.num_edges))
+    trial = made.model[2]
+    return time.process_time() - start, int(trial.first.sum() + trial.size.sum())
 
 
 def main() -> None:
@@ -78,18 +101,8 @@ def main() -> None:
         sparsities = [0.8, 0.9, 0.95] if name == "computers" else [0.2, 0.4, 0.6, 0.8]
         times = 1 if name == "computers" else 3
         found[name] = cost(Problem(gst.load(name), hidden=width, **TRAINING), sparsities, times)
-    sizes, seconds, rows = [], [], []
-    for scale in args.scales:
-        data = gst.load(f"synthetic:nodes={2000 * scale},degree=20")
-        problem = Problem(data, hidden=32, **{**TRAINING, "anchor_epochs": 15, "sparse_epochs": 15})
-        row = cost(problem, [0.6])
-        rows.append(rows_of(problem, 0.6))
-        found[f"synthetic ×{scale}"] = row
-        sizes.append(row["edges"])
-        seconds.append(row["0.6"]["seconds"])
-    if len(sizes) > 1:
-        for name, spent in (("growth", seconds), ("growth_of_rows", rows)):
-            found[name] = round(float(np.polyfit(np.log(sizes), np.log(spent), 1)[0]), 3)
+    if len(args.scales) > 1:
+        found["synthetic"] = growth(args.scales)
     print(json.dumps(found, indent=1, ensure_ascii=False))
 
 
