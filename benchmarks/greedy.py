@@ -5,8 +5,8 @@
 Processor seconds of one thread, after compilation. ``ratio``: the search against the training of the model it is for
 (E + D = 200 epochs, hidden 64, PubMed 32). ``answers_alike``: share of all nodes, in percent, that answer as on all
 edges; no label is read. At 0.2 the search goes from all edges down. Computers has nodes of up to 2,992 edges.
-``growth``: the slope of log seconds over log edges on block models of 2,000 nodes and more, 10 edges a node, 40 % kept;
-``growth_of_rows``: that of the rows recomputed, which no other user of the machine's caches changes.
+``growth``: the slope of log seconds over log edges on block models of 2,000 nodes and more, 10 edges a node, 40 % kept,
+two sizes or more; ``growth_of_rows``: that of the rows recomputed, which no other user of the caches changes.
 Training and searches take turns three times (Computers once), and so do the sizes five times, since whoever shares the
 machine slows both: ``seconds`` are the least, ``ratio`` and ``growth`` the median of the turns.
 """
@@ -66,13 +66,13 @@ def growth(scales: list[int], times: int = 5) -> dict[str, Any]:
     search(*models[0])  # compiles
     found = np.array([[search(*model) for model in models] for _ in range(times)])  # [turn, size, seconds or rows]
     edges = [model[1].num_edges for model in models]
-    slopes = np.polyfit(np.log(edges), np.log(found.transpose(1, 0, 2).reshape(len(edges), -1)), 1)[0].reshape(times, 2)
+    slopes, of_rows = (np.polyfit(np.log(edges), np.log(found[..., what].T), 1)[0] for what in (0, 1))
     return {
         "edges": edges,
         "seconds": [round(least, 2) for least in found[..., 0].min(0)],
-        "growth": round(float(np.median(slopes[:, 0])), 3),
-        "growth_of_turns": [round(slope, 3) for slope in slopes[:, 0]],
-        "growth_of_rows": round(float(slopes[0, 1]), 3),
+        "growth": round(float(np.median(slopes)), 3),
+        "growth_of_turns": [round(slope, 3) for slope in slopes],
+        "growth_of_rows": round(float(of_rows[0]), 3),
     }
 
 
