@@ -34,12 +34,15 @@ class Adjacency:
         """The smallest weight of an entry."""
         return self.least or (1.0 if self.weight is None else float(self.weight.min()))
 
-    def values(self, edge_values: Tensor | None, diagonal: Tensor, dtype: torch.dtype) -> Tensor:
-        """Entry values from one value per edge (None: 1) and one per node."""
+    def values(
+        self, edge_values: Tensor | None, diagonal: Tensor, dtype: torch.dtype, entries: Tensor | None = None
+    ) -> Tensor:
+        """Values of all entries or some, from one value per edge (None: 1) and one per node."""
         if edge_values is None:
             edge_values = diagonal.new_ones(self.num_edges)
-        values = torch.cat([edge_values.to(dtype), diagonal.to(dtype)])[self.source]
-        return values if self.weight is None else values * self.weight.to(dtype)
+        source, weight = (p if p is None or entries is None else p[entries] for p in (self.source, self.weight))
+        values = torch.cat([edge_values.to(dtype), diagonal.to(dtype)])[source]
+        return values if weight is None else values * weight.to(dtype)
 
     def normalised(self, edge_values: Tensor | None, kind: Hashable, make: Callable[[], Tensor]) -> Tensor:
         """What ``make`` computes from the edge values; without any (None) it is the same in every epoch, and kept."""
@@ -79,5 +82,9 @@ class Block:
     own: Tensor  # the column of each row's own node
 
     def select(self, values: Tensor) -> Tensor:
-        """The entry values of this block."""
+        """Of the values of all entries, those of this block."""
         return values if self.entries is None else values[self.entries]
+
+    def values(self, edge_values: Tensor | None, diagonal: Tensor, dtype: torch.dtype) -> Tensor:
+        """The entry values of this block, from one value per edge (None: 1) and one per node."""
+        return self.adjacency.values(edge_values, diagonal, dtype, self.entries)

@@ -25,7 +25,6 @@ def glorot(inputs: int, outputs: int) -> nn.Parameter:
 
 def propagate(block: Block, values: Tensor, x: Features | SharedFeatures, weight: Tensor) -> Tensor:
     """A·X·W in the order that takes less time; sparse features are multiplied first and so stay sparse."""
-    values = block.select(values)
     if isinstance(x, SharedFeatures):  # a product of all nodes is taken once for all blocks: only widths matter
         if isinstance(x.x, Tensor) and weight.shape[0] <= weight.shape[1]:
             return shared_spmm(block.pattern, values, x.itself, weight)
@@ -60,7 +59,7 @@ class GCNLayer(nn.Module):
         self.bias = nn.Parameter(torch.zeros(outputs))
 
     def forward(self, x: Features | SharedFeatures, block: Block, edge_values: Tensor | None) -> Tensor:
-        values = gcn_norm(block.adjacency, edge_values, self.weight.dtype, block.own)
+        values = block.select(gcn_norm(block.adjacency, edge_values, self.weight.dtype, block.own))
         return propagate(block, values, x, self.weight) + self.bias
 
 
@@ -99,7 +98,7 @@ class GINLayer(nn.Module):
 
     def forward(self, x: Features | SharedFeatures, block: Block, edge_values: Tensor | None) -> Tensor:
         diagonal = block.adjacency.loops.to(self.eps.dtype) + 1 + self.eps
-        values = block.adjacency.values(edge_values, diagonal, self.weight.dtype)
+        values = block.values(edge_values, diagonal, self.weight.dtype)
         return propagate(block, values, x, self.weight) + self.bias
 
 
@@ -121,18 +120,20 @@ class GATLayer(nn.Module):
         self.bias = nn.Parameter(torch.zeros(heads * outputs))
 
     def forward(self, x: Features | SharedFeatures, block: Block, edge_values: Tensor | None) -> Tensor:
-        pattern, loops = block.pattern, block.adjacency.loops
+        pattern = block.pattern
         hidden = x.times(self.weight) if isinstance(x, SharedFeatures) else linear(x, self.weight)
         source, target = (self._attend(x, hidden, vector) for vector in (self.attend_source, self.attend_target))
         logits = functional.leaky_relu(
             take(target, block.own)[pattern.row] + take(source, pattern.col), 0.2
         )  # [nnz, heads]
 
-        values = block.adjacency.values(edge_values, torch.ones_like(loops), self.weight.dtype)
-        values = block.select(values).unsqueeze(1)
-        # the largest logit of what is left: an absent edge must not push the others into underflow
-        top = row_max(pattern, logits.masked_fill(values == 0, -torch.inf))
-        weight = values * (logits - top[pattern.row]).clamp(max=60).exp()
+        if edge_values is None and block.adjacency.weight is None:  # all values are 1
+            weight = (logits - row_max(pattern, logits)[pattern.row]).exp()
+        else:
+            values = block.values(edge_values, torch.ones_like(block.adjacency.loops), logits.dtype).unsqueeze(1)
+            # the largest logit of what is left: an absent edge must not push the others into underflow
+            top = row_max(pattern, logits.masked_fill(values == 0, -torch.inf))
+            weight = values * (logits - top[pattern.row]).clamp(max=60).exp()
         attention = weight / row_sum(pattern, weight)[pattern.row]
         if isinstance(hidden, Shared):
             parts = [
@@ -182,7 +183,7 @@ class SAGELayer(nn.Module):
             own = linear(x if block.pattern.shape[0] == x.shape[0] else rows(x, block.own), self.root)
         else:
             own = linear(x, self.root)[block.own]
-        return propagate(block, values, x, self.weight) + own + self.bias
+        return propagate(block, block.select(values), x, self.weight) + own + self.bias
 
 
 def mean_norm(adjacency: Adjacency, values: Tensor) -> Tensor:
