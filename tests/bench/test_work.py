@@ -5,7 +5,7 @@ import torch
 
 import gst
 from gst.bench.cells import Cell
-from gst.bench.work import kept_edges, run_cell, warm_scores
+from gst.bench.work import fresh_scores, kept_edges, run_cell, warm_scores
 from gst.cache import Cache
 from gst.graph import EdgeSet
 from gst.problem import Problem
@@ -52,6 +52,20 @@ def test_warm_training_goes_on_from_the_dense_weights(tmp_path):
     none = torch.zeros_like(whole)
     untrained = still.trainer(network).evaluate(still.edges.subset(none), "test")
     assert warm_scores(still, none)["warm_test"] == untrained
+
+
+def test_a_graph_that_two_methods_find_is_trained_on_once(tmp_path, monkeypatch):
+    problem = Problem(gst.load(NAME), cache=Cache(tmp_path), seed=1, **SETTINGS)
+    trained, train_fresh = [], Problem.train_fresh
+    monkeypatch.setattr(Problem, "train_fresh", lambda *words: trained.append(words[1]) or train_fresh(*words))
+    some = torch.arange(problem.edges.num_edges) % 3 > 0
+    first = fresh_scores(problem, some)
+    assert fresh_scores(problem, some.clone()) == first
+    assert len(trained) == 1
+    fresh_scores(problem, ~some)
+    longer = {**SETTINGS, "sparse_epochs": 7}
+    fresh_scores(Problem(gst.load(NAME), cache=Cache(tmp_path), seed=1, **longer), some)
+    assert len(trained) == 3
 
 
 def test_kept_edges_of_columns():

@@ -1,8 +1,10 @@
 """The work of one cell, in whatever process it lands: from a description to a row."""
 
+import hashlib
 import json
 import sys
 import traceback
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -79,13 +81,12 @@ def _measure(cell: Cell, root: Path | None) -> dict[str, Any]:
         return {**_ticket(cell, problem), **problem.dense_scores()}
     # what trains along with its graph returns that model; the others return the very one that a fresh training gives
     own_model = METHODS[cell.method].make in ALONG
-    result = solve(problem, cell.method, cell.options, sparsity=cell.sparsity, dense=True, retrain=own_model)
+    result = solve(problem, cell.method, cell.options, sparsity=cell.sparsity, dense=True)
     found, data, edges = result.metrics, problem.data, problem.edges
     keep = kept_edges(edges, result.edge_mask)
     names = ("edges_total", "edges_kept", "metric", "val", "test", "dense_val", "dense_test")
     words = {name: found[name] for name in names}
-    fresh = "retrain_" if own_model else ""
-    words |= {"retrain_val": found[f"{fresh}val"], "retrain_test": found[f"{fresh}test"]}
+    words |= fresh_scores(problem, keep) if own_model else {f"retrain_{name}": found[name] for name in ("val", "test")}
     words |= warm_scores(problem, keep)
     words["seconds"] = sum(found["seconds"][phase] for phase in ("anchor", "topology", "sparse"))
     times = inference_times(result.model, data, result.graph, CLOCK_ROUNDS)  # type: ignore[arg-type]
@@ -115,8 +116,24 @@ def kept_edges(edges: EdgeSet, column_mask: Tensor) -> Tensor:
     return keep
 
 
+def once(problem: Problem, keep: Tensor, kind: str, make: Callable[[], dict[str, float]]) -> dict[str, float]:
+    """What ``make`` gives for these edges, kept: methods that train along with their graph often end with the same."""
+    edges = hashlib.blake2b(keep.numpy().tobytes(), digest_size=16).hexdigest()
+    depends = {**problem.depends, "sparse_epochs": problem.settings.sparse_epochs, "kept": edges}
+    return problem.store.get(kind, depends, lambda: ({}, make()))[1]
+
+
+def fresh_scores(problem: Problem, keep: Tensor) -> dict[str, float]:
+    """``retrain_val`` and ``retrain_test``: a new model, E + D epochs on the sparse graph."""
+    return once(problem, keep, "fresh-scores", lambda: problem.train_fresh(keep, "retrain")[1])
+
+
 def warm_scores(problem: Problem, keep: Tensor) -> dict[str, float]:
     """``warm_val`` and ``warm_test``: E epochs on the full graph, then D on the sparse one, the budget of all."""
+    return once(problem, keep, "warm-scores", lambda: _warm(problem, keep))
+
+
+def _warm(problem: Problem, keep: Tensor) -> dict[str, float]:
     settings, network = problem.settings, problem.network()
 
     def make() -> Content:
