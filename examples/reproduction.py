@@ -96,6 +96,21 @@ def difference(values: list[float]) -> str:
     return f"{found.mean:+.1f}{half}{seeds}".replace("-", "−")
 
 
+def overall(rows: list[Row]) -> str:
+    """Every method over all small graphs and backbones: mean difference to dense, the best fresh model first."""
+    study = Study(row for row in rows if row.dataset in SMALL)
+    places = [(start, sparsity) for start in COLUMN for sparsity in (0.4, 0.6, 0.8)]
+    found = {place: study.losses(place[1], COLUMN[place[0]]) for place in places}
+    order, panels = found["fresh", 0.6]
+    lines = [
+        [series.replace("/", " "), *(f"{found[place][0][series]:+.1f}".replace("-", "−") for place in places)]
+        for series in order
+        if all(series in losses for losses, _ in found.values())
+    ]
+    head = [f"{panels} panels", *(f"{start} {100 * sparsity:.0f} %" for start, sparsity in places)]
+    return table(head, lines)
+
+
 def extremes(rows: list[Row]) -> str:
     """The largest sparsity within half a point of dense, of every method: on a grid, decided as gst search decides."""
     curves: dict[tuple[str, str, str], dict[str, dict[float, list[Row]]]] = {}
@@ -242,6 +257,8 @@ def generate(part: str, rows: list[Row]) -> str:
         return curves(lines, ("spectrum_top", "spectrum_bottom"), 2)
     if what == "fresh and warm":
         return fresh_and_warm(quick)
+    if what == "overall":
+        return overall(quick)
     if what == "extremes":
         return extremes(quick)
     if what.startswith("table"):
