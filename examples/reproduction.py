@@ -231,8 +231,7 @@ def spoken(rows: list[Row]) -> str:
         ),
         (
             "RQ1: GIN on PubMed at 50 %, GST +0.3 over dense, others −0.36 to −3.17",
-            f"GST (paper) at 40 % {lost('rq1', 'PubMed', 'gin', 'gst paper', 0.4)}, "
-            f"at 60 % {lost('rq1', 'PubMed', 'gin', 'gst paper', 0.6)}",
+            f"GST (paper) {lost('rq1', 'PubMed', 'gin', 'gst paper', 0.5)}",
         ),
         (
             "RQ4: GCN on Cora, 30 % of the edges relocated, GST at 10 % gains 7.23",
