@@ -68,7 +68,7 @@ def paper_settings(dataset: str | None, backbone: str) -> dict[str, Any]:
     >>> paper_settings("Cora", "gat")
     {'anchor_epochs': 100, 'sparse_epochs': 400}
     """
-    name = normal(dataset or "")
+    name = normal((dataset or "").partition(":")[0])
     if name == "digits":  # not in the paper: small and easy, made for demonstrations
         return {"anchor_epochs": 100, "sparse_epochs": 200, "hidden": 64, "lr": 0.01}
     if name not in PAPER_EPOCHS:

@@ -19,3 +19,10 @@ def test_two_loads_are_identical_and_seeds_differ():
         assert torch.equal(first[key], second[key])
     assert torch.bincount(other.y[other.train_mask]).tolist() == [5] * 10
     assert not torch.equal(first.train_mask, other.train_mask)
+
+
+def test_fewer_nodes_are_the_first_ones_linked_among_themselves():
+    whole, part = load("digits"), load("digits:nodes=600")
+    assert part.name == "digits:nodes=600" and torch.equal(part.x, whole.x[:600]) and torch.equal(part.y, whole.y[:600])
+    assert part.edge_index.max() < 600 and part.is_undirected()
+    assert int(torch.bincount(part.edge_index[0]).min()) >= 10  # everyone has its ten nearest

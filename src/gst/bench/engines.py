@@ -80,14 +80,25 @@ def _give(worker: Worker, waiting: list[list[Cell]]) -> None:
         worker.pipe.send(worker.cells[0])
 
 
-def _start(root: Path | None) -> Worker:
-    """A new worker. Where it can be had, a server imports everything once and workers are copies of it."""
+def nursery() -> Any:
+    """Where workers come from: if it can be had, a server that imports everything once, for them to be copies of.
+
+    It begins to do so now: whoever calls this early has it import while the plan is made.
+    """
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ.setdefault(name, "1")
-    server = "forkserver" in multiprocessing.get_all_start_methods()
-    context: Any = multiprocessing.get_context("forkserver" if server else "spawn")
-    if server:
-        context.set_forkserver_preload(["gst.bench.work"])
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    from multiprocessing import forkserver  # noqa: PLC0415 - not to be had everywhere
+
+    context.set_forkserver_preload(["gst.bench.work"])
+    forkserver.ensure_running()
+    return context
+
+
+def _start(root: Path | None) -> Worker:
+    context = nursery()
     here, there = context.Pipe()
     process = context.Process(target=_work, args=(there, root), daemon=True)
     process.start()

@@ -35,8 +35,8 @@ class Profile:
 PROFILES = {
     "smoke": Profile(
         seeds=1,
-        small=("digits",),
-        large=("digits",),
+        small=("digits:nodes=900",),
+        large=("digits:nodes=900",),
         settings={"hidden": 16, "lr": 0.01, "anchor_epochs": 4, "sparse_epochs": 4, "interval": 2, "turns": 1},
         options={
             "ugs": {"prune_ratio": 0.3, "round_epochs": 2},

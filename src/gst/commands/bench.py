@@ -31,7 +31,7 @@ def bench(
 ) -> None:
     """Run an experiment of the paper; what is done already is not done again."""
     from gst.bench.cells import chosen  # noqa: PLC0415 - other commands need none of this
-    from gst.bench.engines import ENGINES  # noqa: PLC0415
+    from gst.bench.engines import ENGINES, nursery  # noqa: PLC0415
     from gst.bench.experiments import EXPERIMENTS, PROFILES, cells_of  # noqa: PLC0415
     from gst.bench.live import watching  # noqa: PLC0415
     from gst.bench.load import load_rows  # noqa: PLC0415
@@ -45,11 +45,13 @@ def bench(
 
     begun = time.monotonic()
     name, profile = resolve_name("experiment", name, EXPERIMENTS), resolve_name("profile", profile, PROFILES)
-    resolve_name("engine", engine, ENGINES)
+    engine = resolve_name("engine", engine, ENGINES)
     cells = list(chosen(cells_of(name, profile, seeds), only))
     if not cells:
         raise InputError(f"--only {only}: no run of {name} --profile {profile} is like that")
     with Store(db) as store:
+        if engine == "local":
+            nursery()
         if start is not None:
             store.add(load_rows(start).rows)
         plan = make_plan(cells, store, limit, data_root)

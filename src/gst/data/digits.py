@@ -4,18 +4,24 @@ import numpy as np
 import torch
 from torch_geometric.data import Data
 
-NEIGHBOURS = 10
+from gst.errors import InputError
+
+NODES, NEIGHBOURS = 1797, 10
 
 
-def digits() -> Data:
+def digits(nodes: int = NODES) -> Data:
     """1,797 digits of 8×8 pixels; each is linked to its 10 nearest by cosine, in both directions (12,535 pairs).
+
+    With ``nodes``, only so many of them, the first ones, linked among themselves.
 
     Data: optical recognition of handwritten digits (Alpaydin and Kaynak, UCI, 1998), as packaged by scikit-learn.
     """
     from sklearn.datasets import load_digits  # noqa: PLC0415 - a second to import, for this data set only
     from sklearn.neighbors import kneighbors_graph  # noqa: PLC0415
 
-    pixels, labels = load_digits(return_X_y=True)
+    if not NEIGHBOURS < nodes <= NODES:
+        raise InputError(f"digits: nodes={nodes} is not between {NEIGHBOURS + 1} and {NODES}")
+    pixels, labels = (part[:nodes] for part in load_digits(return_X_y=True))
     nearest = kneighbors_graph(pixels, NEIGHBOURS, metric="cosine", include_self=False)
     both = nearest.maximum(nearest.T)
     both.sort_indices()

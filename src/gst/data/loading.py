@@ -33,8 +33,8 @@ def load(
         split: None for the default; a number for a shipped split or a seed; ``"public"``, ``"paper"`` or
             ``"random"``, the last two with an optional seed (``"random:3"``); for own data also a split file.
         root: where raw files are kept, instead of ``$GST_DATA`` or the user's cache folder.
-        options: of ``synthetic`` its sizes, of its large relatives ``scale`` and ``seed``; of own data ``undirected``
-            and ``metric``.
+        options: of ``digits`` how many ``nodes``, of ``synthetic`` its sizes, of its large relatives ``scale`` and
+            ``seed``; of own data ``undirected`` and ``metric``.
 
     >>> data = load("synthetic:nodes=60,classes=2", degree=4)
     >>> data.name, data.num_nodes, data.num_edges

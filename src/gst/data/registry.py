@@ -68,14 +68,17 @@ def _wikipedia(name: str, nodes: int, columns: int, loops: int, features: int) -
 def _digits() -> Entry:
     split = "random: 5 train a class, 500 val, rest test"
     info = DatasetInfo("digits", 1797, 12_535, 64, 10, "accuracy", False, split, "embedded")
-    return Entry(info, lambda _: digits(), Sizes(train=5, val=500))
+    return Entry(info, lambda _, **options: digits(**options), Sizes(train=5, val=500), _defaults(digits))
 
 
 def _synthetic() -> Entry:
     split = "random: 20 train a class, 500 val, rest test"
     info = DatasetInfo("synthetic", 2000, 10_000, 32, 5, "accuracy", False, split, "block model")
-    defaults = {name: option.default for name, option in signature(synthetic).parameters.items()}
-    return Entry(info, lambda _, **options: synthetic(**options), Sizes(train=20, val=500), defaults)
+    return Entry(info, lambda _, **options: synthetic(**options), Sizes(train=20, val=500), _defaults(synthetic))
+
+
+def _defaults(make: Callable[..., Data]) -> dict[str, int | float]:
+    return {name: option.default for name, option in signature(make).parameters.items()}
 
 
 def _ogb(of: Published) -> Entry:

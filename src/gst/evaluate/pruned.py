@@ -1,5 +1,6 @@
 """What a method removed: facts small enough to travel with every run."""
 
+from functools import lru_cache
 from typing import Any
 
 import networkx as nx
@@ -90,16 +91,17 @@ def neighbourhood(edges: EdgeSet, keep: Tensor, y: Tensor | None = None) -> dict
     inside = ((place[u] >= 0) & (place[v] >= 0)).nonzero().flatten()
     drawn = [[int(place[u[e]]), int(place[v[e]]), int(keep[e])] for e in inside.tolist()]
     classes = y.cpu()[nodes].long().tolist() if isinstance(y, Tensor) and y.dim() == 1 else [None] * len(nodes)
-    points = _layout(len(nodes), drawn)
+    points = _layout(len(nodes), tuple((i, j) for i, j, _ in drawn))
     return {"nodes": [[node, *points[i], classes[i]] for i, node in enumerate(nodes)], "edges": drawn}
 
 
-def _layout(count: int, drawn: list[list[int]]) -> list[list[float]]:
+@lru_cache(maxsize=8)  # every run on a graph draws the same place
+def _layout(count: int, joined: tuple[tuple[int, int], ...]) -> list[list[float]]:
     """Positions in [−1, 1]² by the full graph's distances (Kamada–Kawai: no random numbers)."""
     if count == 1:
         return [[0.0, 0.0]]
     graph = nx.Graph()
     graph.add_nodes_from(range(count))
-    graph.add_edges_from((i, j) for i, j, _ in drawn)
+    graph.add_edges_from(joined)
     found = nx.kamada_kawai_layout(graph)
     return [[round(float(c), 3) for c in found[i]] for i in range(count)]
