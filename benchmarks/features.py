@@ -1,8 +1,10 @@
-"""Where X·W is faster sparse than dense, and what dropout of X costs, as JSON.
+"""Where X·W is faster sparse than dense, what a sparse product and dropout of X cost, as JSON.
 
 Forward and backward of one layer over the density of X; the density at which the ratio crosses 1 is
-``gst.nn.features.SPARSE_BELOW``. Then gst's dropout against that of PyTorch, taken in turns; first with memory as the C
-library gives it, then with what ``gst.limits.reuse_memory`` has it keep. ``memory``: gst's time then over that before.
+``gst.nn.features.SPARSE_BELOW``. Then gst's product of a sparse X against PyTorch's CSR product, in turns, over the
+width of W, and whether both have the same bits. Then gst's dropout against that of PyTorch, likewise; first with memory
+as the C library gives it, then with what ``gst.limits.reuse_memory`` has it keep. ``memory``: gst's time then over that
+before.
 
     python benchmarks/features.py
 """
@@ -15,7 +17,7 @@ import time
 import torch
 
 from gst.limits import reuse_memory
-from gst.nn.csr import Pattern
+from gst.nn.csr import Pattern, spmm
 from gst.nn.features import SPARSE_BELOW, Features, SparseFeatures, dropout, linear
 
 NODES, INPUTS, HIDDEN = 4000, 1000, 256
@@ -31,6 +33,22 @@ def once(x: Features, weight: torch.Tensor, grad: torch.Tensor) -> float:
     start = time.perf_counter()
     linear(x, weight).backward(grad)
     return time.perf_counter() - start
+
+
+def products() -> list[dict[str, object]]:
+    x = sparse((torch.rand(NODES, INPUTS) < 0.02).float() * torch.rand(NODES, INPUTS))
+    rows: list[dict[str, object]] = []
+    for width in (7, 16, 64, 512):
+        weight, ratios = torch.randn(INPUTS, width), []
+        for _ in range(42):
+            start = time.perf_counter()
+            mine = spmm(x.pattern, x.values, weight)
+            middle = time.perf_counter()
+            theirs = x.pattern.matrix(x.values) @ weight
+            ratios.append((middle - start) / (time.perf_counter() - middle))
+        same = torch.equal(mine, theirs)
+        rows.append({"width": width, "gst_over_torch": round(statistics.median(ratios[2:]), 3), "same_bits": same})
+    return rows
 
 
 def drop(shape: tuple[int, int]) -> tuple[float, float]:
@@ -69,7 +87,8 @@ def main() -> None:
         times = [[once(x, weight, grad) for x in layouts] for _ in range(12)][2:]
         ratio = statistics.median(pair[0] / pair[1] for pair in times)
         rows.append({"density": density, "sparse_over_dense": round(ratio, 3)})
-    found = {"benchmark": "features", "threshold": SPARSE_BELOW, "rows": rows, "dropout": dropouts()}
+    found: dict[str, object] = {"benchmark": "features", "threshold": SPARSE_BELOW, "rows": rows}
+    found |= {"products": products(), "dropout": dropouts()}
     json.dump(found, sys.stdout, indent=2)
     print()
 
