@@ -14,7 +14,6 @@ that this gst knows. ``--table`` prints means and standard deviations over the s
 """
 
 import argparse
-import csv
 import tempfile
 import time
 from collections.abc import Iterator
@@ -28,13 +27,26 @@ from torch_geometric.data import Data
 from torch_geometric.utils import subgraph
 
 import gst
+import record
 from gst.cache import Cache
 from gst.evaluate.drift import drift
 from gst.extend import old_decisions
 from gst.settings import Settings
+from gst.versions import versions
 
 RUN = ["dataset", "part", "method", "sparsity", "seed"]
-COLUMNS = [*RUN, "change", "amount", "edges_kept", "edges_total", "agreement", "divergence", "dense_test", "test"]
+COLUMNS = [
+    *RUN,
+    "change",
+    "amount",
+    "edges_kept",
+    "edges_total",
+    "agreement",
+    "divergence",
+    "dense_test",
+    "test",
+    "versions",
+]
 TRAINING: dict[str, Any] = {"hidden": 64, "anchor_epochs": 100, "sparse_epochs": 100}
 HIDDEN = 0.2
 RECIPES = get_args(Settings.model_fields["recipe"].annotation)
@@ -104,21 +116,9 @@ def drifted(data: Data, method: str, sparsity: float, seed: int, common: dict[st
 PARTS = {"unseen": unseen, "drift": drifted}
 
 
-def append(path: Path, rows: list[dict[str, Any]]) -> None:
-    """All rows of a run at once: what is there is whole."""
-    new = not path.exists()
-    with path.open("a", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n", extrasaction="ignore")
-        if new:
-            writer.writeheader()
-        for row in rows:
-            writer.writerow({name: round(v, 4) if isinstance(v, float) else v for name, v in row.items()})
-
-
 def tables(path: Path) -> None:
     """Three a data set: new nodes, changed features, training that went on."""
-    with path.open(newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = record.read(path)
     for dataset in dict.fromkeys(row["dataset"] for row in rows):
         for title, part, change in (
             ("new nodes", "unseen", ""),
@@ -129,7 +129,8 @@ def tables(path: Path) -> None:
             for row in rows:
                 if (row["dataset"], row["part"]) == (dataset, part) and row["change"].startswith((change, "none")):
                     column = row["change"] if part == "unseen" else f"{row['change']} {row['amount']}"
-                    name = row["method"], f"{100 * float(row['sparsity']):.0f} % removed"
+                    removed = f"{100 * float(row['sparsity']):.0f} % removed"
+                    name = row["method"], " ".join(filter(None, (removed, record.age(row))))
                     cells.setdefault(name, {}).setdefault(column, []).append(row)
             columns = list(dict.fromkeys(column for line in cells.values() for column in line))
             print(f"\n| {dataset}, {title} | {' | '.join(columns)} |\n|---|{'---|' * len(columns)}")
@@ -161,10 +162,7 @@ def main() -> None:
         tables(args.csv)
         return
     torch.set_num_threads(1)
-    done = set()
-    if args.csv.exists():
-        with args.csv.open(newline="") as file:
-            done = {tuple(row[name] for name in RUN) for row in csv.DictReader(file)}
+    done = record.done(args.csv, RUN)
     for name in args.datasets:
         data = gst.load(name)
         for seed in range(args.seeds):
@@ -177,7 +175,9 @@ def main() -> None:
                             if tuple(map(str, key.values())) in done:
                                 continue
                             start = time.perf_counter()
-                            append(args.csv, [{**row, **key} for row in measure(data, method, sparsity, seed, common)])
+                            code = versions(data.name, "gcn", "full", "gst" if method == "paper" else method)
+                            rows = measure(data, method, sparsity, seed, common)
+                            record.add(args.csv, RUN, COLUMNS, [{**r, **key, "versions": code} for r in rows], 4)
                             print(*key.values(), f"{time.perf_counter() - start:.0f} s", flush=True)
 
 

@@ -20,7 +20,7 @@ from torch_geometric.data import Data
 from torch_geometric.nn import GCN
 
 import gst
-from gst.settings import paper_settings
+from gst.presets import preset
 from gst.task import Task
 from gst.training import Progress
 
@@ -46,7 +46,7 @@ class Peer:
 def race(name: str, hidden: int, sparsity: float, share: float) -> dict[str, float | int | str]:
     """Times both on one data set; the peer runs a slice of its epochs whenever GST has finished as large a slice."""
     data = gst.load(name)
-    epochs = {key: max(20, round(share * value)) for key, value in paper_settings(name, "gcn").items()}
+    epochs = {key: max(20, round(share * preset(name, "gcn")[key])) for key in ("anchor_epochs", "sparse_epochs")}
     total = sum(epochs.values())
     peer = Peer(data, hidden)
     for _ in range(2):
@@ -62,7 +62,7 @@ def race(name: str, hidden: int, sparsity: float, share: float) -> dict[str, flo
             spent["done"] += 20
 
     start = time.perf_counter()
-    model = gst.GST(sparsity=sparsity, hidden=hidden, cache=False, watch=watch, **epochs).fit(data)
+    model = gst.GST(recipe="paper", sparsity=sparsity, hidden=hidden, cache=False, watch=watch, **epochs).fit(data)
     ours = time.perf_counter() - start - spent["peer"]
     theirs = spent["peer"] * total / spent["done"]
     return {
@@ -82,7 +82,7 @@ def peak_gib(name: str, hidden: int, sparsity: float) -> float:
     """Memory does not depend on the number of epochs: a few will do."""
     code = (
         "import gst; "
-        f"gst.GST(sparsity={sparsity}, hidden={hidden}, cache=False, anchor_epochs=5, sparse_epochs=10, interval=4)"
+        f"gst.GST(recipe='paper', sparsity={sparsity}, hidden={hidden}, cache=False, anchor_epochs=5, sparse_epochs=10)"
         f".fit(gst.load({name!r})); print(open('/proc/self/status').read().split('VmHWM:')[1].split()[0])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -10,7 +10,6 @@ difference to the dense model of the same seed, mean over the seeds with its 95 
 """
 
 import argparse
-import csv
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -20,33 +19,19 @@ import torch
 from scipy.stats import t as student
 
 import gst
+import record
 from gst.cache import Cache
+from gst.versions import versions
 
 KEY = ["dataset", "backbone", "hidden", "recipe", "sparsity", "seed"]
 SCORES = ["dense_val", "dense_test", "val", "test", "retrain_val", "retrain_test"]
-COLUMNS = [*KEY, *SCORES, "anchor_seconds", "search_seconds"]
+COLUMNS = [*KEY, *SCORES, "anchor_seconds", "search_seconds", "versions"]
 TRAINING: dict[str, Any] = {"anchor_epochs": 100, "sparse_epochs": 100}
 LR = 0.01
 
 
-def rows_of(path: Path) -> list[dict[str, str]]:
-    if not path.exists():
-        return []
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def append(path: Path, row: dict[str, Any]) -> None:
-    new = not path.exists()
-    with path.open("a", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-        if new:
-            writer.writeheader()
-        writer.writerow({name: round(v, 2) if isinstance(v, float) else v for name, v in row.items()})
-
-
 def run(args: argparse.Namespace) -> None:
-    done = {tuple(row[name] for name in KEY) for row in rows_of(args.csv)}
+    done = record.done(args.csv, KEY)
     for name in args.datasets:
         for seed in range(args.seeds):
             data = gst.load(name, split=seed if args.splits else None)
@@ -71,16 +56,18 @@ def run(args: argparse.Namespace) -> None:
                             found = gst.sparsify(data, "gst", dense=True, retrain=not args.no_retrain, **chosen).metrics
                             seconds = found["seconds"]
                             times = {"anchor_seconds": seconds["anchor"], "search_seconds": seconds["sparse"]}
-                            append(args.csv, {**key, **{s: found.get(s) for s in SCORES}, **times})
+                            code = versions(data.name, backbone, "full", recipe)
+                            row = {**key, **{s: found.get(s) for s in SCORES}, **times, "versions": code}
+                            record.add(args.csv, KEY, COLUMNS, [row], 2)
 
 
 def table(path: Path) -> None:
     """Markdown: a row a setting."""
     groups: dict[tuple[str, ...], list[dict[str, str]]] = {}
-    for row in rows_of(path):
-        groups.setdefault(tuple(row[name] for name in KEY[:-1]), []).append(row)
-    print("| data | backbone | hidden | recipe | sparsity | seeds | dense | returned | Δ | fresh | Δ |")
-    print("|---|---|---|---|---|---|---|---|---|---|---|")
+    for row in record.read(path):
+        groups.setdefault((*(row[name] for name in KEY[:-1]), record.age(row)), []).append(row)
+    print("| data | backbone | hidden | recipe | sparsity | code | seeds | dense | returned | Δ | fresh | Δ |")
+    print("|---|---|---|---|---|---|---|---|---|---|---|---|")
     for key, rows in groups.items():
         dense = np.array([float(row["dense_test"]) for row in rows])
         cells = [f"{dense.mean():.1f}"]

@@ -67,7 +67,8 @@ def measure(name: str, hidden: int, repeats: int = 1) -> Iterator[dict[str, Any]
         twin, scale = name.split(":")
         data = gst.load(f"synthetic-{twin}:scale={scale}")
     with stage("edges"):
-        problem = Problem(data, backbone="cluster-gcn", batch="clusters", hidden=hidden, cache=False)
+        whole: dict[str, Any] = {"batch": "clusters", "setting": "transductive"}  # all edges of the twin
+        problem = Problem(data, backbone="cluster-gcn", hidden=hidden, cache=False, **whole)
         edges = problem.edges
     report |= {"nodes": edges.num_nodes, "edges": edges.num_edges}
     yield report

@@ -19,6 +19,7 @@ from gst.report import figures, varied
 from gst.report.paper import Claim, claims
 from gst.report.sheet import sheet
 from gst.report.summary import Study
+from gst.versions import is_current
 
 PART = re.compile(r"(<!-- ([\w+-]+(?: [\w-]+)*) -->\n).*?(<!-- end -->)", re.DOTALL)
 SMALL = ("Cora", "CiteSeer", "PubMed")
@@ -247,6 +248,8 @@ def spoken(rows: list[Row]) -> str:
 
 def generate(part: str, rows: list[Row]) -> str:
     """The text of a part: an experiment of ours, or a table of the paper."""
+    if part == "ages":
+        return ages(rows)
     if part == "spoken":
         return spoken(rows)
     experiment, _, what = part.partition(" ")
@@ -292,8 +295,29 @@ def pictures(rows: list[Row], folder: Path) -> None:
         (folder / f"{name}.svg").write_text(text)
 
 
+def of_one_version(rows: list[Row]) -> list[Row]:
+    """Of every experiment the rows of today's code, if they are all there; else those of earlier code, never both."""
+    chosen = []
+    for experiment in dict.fromkeys(row.experiment for row in rows):
+        part = [row for row in rows if row.experiment == experiment]
+        now = [row for row in part if is_current(row.versions)]
+        chosen += now if _runs(now) == _runs(part) else [row for row in part if not is_current(row.versions)]
+    return chosen
+
+
+def _runs(rows: list[Row]) -> set[tuple[object, ...]]:
+    return {(r.dataset, r.backbone, r.method, r.recipe, r.variation, r.sparsity, r.seed) for r in rows}
+
+
+def ages(rows: list[Row]) -> str:
+    """Which experiments are of earlier code."""
+    old = sorted({row.experiment for row in rows if not is_current(row.versions)})
+    words = ", ".join(f"`{name}`" for name in old)
+    return f"Made by earlier versions of the code, to be made again: {words}.\n" if old else "All of today's code.\n"
+
+
 def main(record: str, *documents: str) -> None:
-    rows = load_rows(Path(record)).rows
+    rows = of_one_version(load_rows(Path(record)).rows)
     pictures(rows, Path(documents[0]).parent / "figures")
     for path in map(Path, documents):
         text = PART.sub(lambda part: f"{part[1]}\n{generate(part[2], rows)}\n{part[3]}", path.read_text())

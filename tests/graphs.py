@@ -49,11 +49,12 @@ def random_graph(
 
 def pairs(*ends: tuple[int, int], nodes: int, directed: bool = False) -> Data:
     """A graph of these pairs with features, labels, a split and an attribute of its columns."""
+    nodes = max(nodes, 4)  # a split needs some
     index = torch.tensor(ends).t()
     index = index if directed else torch.cat([index, index.flip(0)], dim=1)
     ids = torch.arange(nodes)
     data = Data(x=torch.randn(nodes, 3), edge_index=index, y=ids % 2, num_nodes=nodes)
-    data.train_mask, data.val_mask, data.test_mask = ids < 2, ids >= 0, ids >= 0
+    data.train_mask, data.val_mask, data.test_mask = ids < 2, ids == 2, ids > 2
     data.edge_attr = torch.arange(2.0 * index.shape[1]).view(-1, 2)
     return data
 

@@ -8,6 +8,7 @@ from graphs import random_graph
 from gst.bench.rows import Row
 from gst.evaluate.pruned import facts_of
 from gst.graph import EdgeSet
+from gst.versions import versions
 
 DENSE = {0: 81.0, 1: 82.0, 2: 83.0}
 LOSS = {"gst": 4.0, "random": 15.0, "dspar": 11.0, "ugs": 8.0, "local-similarity": 10.0}  # points at 100 %
@@ -44,6 +45,7 @@ def row(dataset="Cora", backbone="gcn", method="gst", sparsity=0.4, seed=0, loss
     named = (dataset, backbone, method, recipe, sparsity, seed, variation)
     key = more.pop("key", "-".join(map(str, (more.get("experiment", "rq1"), *named))))
     experiment, profile = more.pop("experiment", "rq1"), more.pop("profile", "quick")
+    words["versions"] = versions(dataset, backbone, "full", recipe if recipe not in ("", "paper") else method)
     return Row(experiment, profile, *named, key=key, **{**words, **more})
 
 

@@ -11,7 +11,7 @@ from gst.batches import Clusters, NeighbourSamples
 from gst.nn.backbones import BACKBONES
 from gst.nn.masker import Masker
 from gst.problem import Problem
-from gst.training import seeded
+from gst.randomness import seeded
 
 FEW = {"hidden": 8, "anchor_epochs": 4, "sparse_epochs": 7, "interval": 2, "lr": 0.01, "cache": False}
 CLUSTERS = {"batch": "clusters", "clusters": 5, "clusters_per_batch": 2}
@@ -117,9 +117,8 @@ def test_nothing_hidden_is_seen_in_training(given):
 
 def test_inductive_needs_something_to_learn_from():
     data = random_graph(nodes=12, edges=30)
-    data.train_mask[:], data.val_mask[:], data.test_mask[:] = False, True, True
-    data.train_mask[:4] = True
-    data.val_mask[:4] = data.test_mask[:4] = False
+    nodes = torch.arange(12)
+    data.train_mask, data.val_mask, data.test_mask = nodes < 4, (nodes >= 4) & (nodes < 8), nodes >= 8
     data.edge_index = data.edge_index[:, (data.edge_index >= 4).any(0)]
     with pytest.raises(InputError, match="no edge joins two nodes that training may see"):
         gst.sparsify(data, sparsity=0.5, setting="inductive", **FEW)

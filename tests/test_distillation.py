@@ -6,8 +6,9 @@ import torch
 import gst
 from graphs import random_graph
 from gst.problem import Problem
+from gst.randomness import seeded
 from gst.task import Task
-from gst.training import Teacher, seeded
+from gst.training import Teacher
 
 FEW = {"hidden": 8, "anchor_epochs": 3, "sparse_epochs": 4, "cache": False}
 

@@ -33,3 +33,13 @@ def test_every_picture_is_there_and_shown(made):
     assert drawn == {path.name for path in (ROOT / "docs" / "figures").iterdir()}
     text = (ROOT / "docs" / "reproduction.md").read_text()
     assert all(f"(figures/{name})" in text for name in drawn)
+
+
+def test_the_readmes_table_is_that_of_its_runs():
+    sys.path.insert(0, str(ROOT / "benchmarks"))
+    try:
+        import headline  # noqa: PLC0415
+    finally:
+        sys.path.pop(0)
+    wanted = headline.table(ROOT / "results" / "headline.csv")
+    assert wanted.count("\n") > 2 and wanted in (ROOT / "README.md").read_text()

@@ -161,13 +161,23 @@ def test_interrupted_and_taken_up_again(tmp_path):
 def test_bad_words_are_refused_before_any_work():
     data = random_graph()
     for bad, words in [
-        ({"tolerance": -1}, "tolerance -1"),
-        ({"step": 0}, "step 0"),
-        ({"precision": 2}, "precision 2"),
-        ({"accuracy": "best"}, "returned or fresh"),
-        ({"decision": "coin"}, "mean or bound"),
-        ({"confidence": 1}, "confidence 1"),
-        ({"seeds": 0}, "at least one"),
+        ({"tolerance": -1}, "tolerance = -1"),
+        ({"tolerance": "0.5"}, "tolerance is a str"),
+        ({"tolerance": math.inf}, "tolerance = inf"),
+        ({"step": 0}, "step = 0"),
+        ({"step": 1e-300}, "step = 1e-300"),  # a grid without end
+        ({"precision": 2}, "precision = 2"),
+        ({"precision": 1e-300}, "precision = 1e-300"),
+        ({"accuracy": "best"}, "auto, returned, fresh"),
+        ({"accuracy": ["best"]}, "auto, returned, fresh"),
+        ({"decision": "coin"}, "mean, bound"),
+        ({"confidence": 1}, "confidence = 1"),
+        ({"seeds": 0}, "seeds = 0"),
+        ({"seeds": []}, "at least one"),
+        ({"seeds": 10**12}, "seeds = 1000000000000"),
+        ({"seeds": "5"}, "seeds is a str"),
+        ({"seeds": 2.5}, "seeds is a float"),
+        ({"seed": "one"}, "setting seed"),
         ({"method": "magic"}, "unknown method"),
         ({"hiden": 3}, "unknown setting 'hiden'"),
     ]:
@@ -193,7 +203,7 @@ def test_command_line(call, tmp_path):
     assert code == 0 and "largest sparsity within 20 points" in out and "◀" in out
     assert max(map(len, out.splitlines()[: len(lines)])) <= 80
     code, _, err = call("search", "--dataset", tmp_path / "own.pt", "--step", 7)
-    assert code == 2 and err == "gst: step 7.0: a share between 0 and 1 is needed\n"
+    assert code == 2 and err == "gst: search: step = 7.0: a share from 0.0001 to below 1 is needed\n"
 
 
 def test_strips_show_mean_interval_and_tolerance():

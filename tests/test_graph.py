@@ -124,7 +124,7 @@ BAD = {
     "column 1 is [1, 3]: node ids must lie in 0 … 2": Data(x=X, edge_index=torch.tensor([[0, 1], [1, 3]])),
     "column 0 is [-1, 1]": Data(x=X, edge_index=torch.tensor([[-1, 1], [1, 2]])),
     "x has shape [3]": Data(x=torch.ones(3), edge_index=INDEX, num_nodes=3),
-    "x holds torch.int64": Data(x=X.long(), edge_index=INDEX),
+    "x holds torch.complex64": Data(x=X.to(torch.complex64), edge_index=INDEX),
     "x is NaN or infinite at node 2": Data(x=torch.tensor([[0.0], [1.0], [float("nan")]]), edge_index=INDEX),
     "x is NaN or infinite at node 0": Data(x=torch.tensor([[float("inf")], [1.0], [1.0]]), edge_index=INDEX),
     "edge_weight has shape [3]": Data(x=X, edge_index=INDEX, edge_weight=torch.ones(3)),

@@ -66,18 +66,14 @@ def test_claims_of_files(tmp_path):
         check_claim(path, GIB)
 
 
-def test_available_memory_minds_every_limit(monkeypatch, tmp_path):
+def test_available_memory_is_the_least_of_all_limits(monkeypatch):
     free = available_memory()
     assert free is None or free > 0
-    limit, used = tmp_path / "max", tmp_path / "current"
-    limit.write_text(f"{3 * GIB}\n")
-    used.write_text(f"{2 * GIB}\n")
-    monkeypatch.setattr(limits, "_GROUPS", ((str(limit), str(used)),))
-    monkeypatch.setattr(limits, "_free", lambda: 8 * GIB)
-    monkeypatch.setattr(limits, "_address_space", lambda: None)
+    for name, room in (("_free", 3 * GIB), ("group_room", 2 * GIB), ("_address_space", GIB)):
+        monkeypatch.setattr(limits, name, lambda room=room: room)
     assert available_memory() == GIB
-    limit.write_text("max\n")
-    assert available_memory() == 8 * GIB
+    monkeypatch.setattr(limits, "_address_space", lambda: None)
+    assert available_memory() == 2 * GIB
 
 
 RESIDENT = """

@@ -41,10 +41,22 @@ def test_budget_follows_the_formula(edges, sparsity):
     assert budget(edges, sparsity=sparsity) == edges - round(sparsity * edges)
 
 
-@pytest.mark.parametrize("bad", [-0.1, 1.0, 1.5, float("nan"), "half"])
+@pytest.mark.parametrize("bad", [-0.1, 1.0, 1.5, 10**400, float("nan"), float("inf")])
 def test_bad_sparsity(bad):
     with pytest.raises(InputError, match="outside \\[0, 1\\)"):
         budget(10, sparsity=bad)
+
+
+@pytest.mark.parametrize("bad", ["0.5", True, False, 0.5j, [0.5], torch.tensor(0.5)])
+def test_a_sparsity_of_another_type_is_named(bad):
+    with pytest.raises(InputError, match=f"sparsity is a {type(bad).__name__} .*: int or float is needed"):
+        budget(10, sparsity=bad)
+
+
+@pytest.mark.parametrize("bad", [1.5, "3", True, float("nan"), torch.tensor(3)])
+def test_a_count_of_another_type_is_named(bad):
+    with pytest.raises(InputError, match=f"keep is a {type(bad).__name__} .*: int is needed"):
+        budget(10, keep=bad)
 
 
 def test_bad_counts():

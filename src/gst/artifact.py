@@ -8,7 +8,6 @@ import json
 import os
 import re
 import tempfile
-import time
 from collections.abc import Container, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -20,94 +19,68 @@ from safetensors.torch import save as pack_tensors
 from torch import Tensor
 
 from gst.errors import DamagedError, InputError
+from gst.limits import check_memory, check_size
+from gst.lock import is_left_behind, mark_alive
+from gst.places import check_file, make_folders, remove_folders
+from gst.regular import open_regular
 
-MOST_JSON = 64 * 2**20  # bytes; no file of words comes near
-_SUFFIX = ".tmp"
+MOST_JSON = 16 * 2**20  # bytes; no file of words comes near, and a parsed one takes twenty times as many
+_PREFIX, _SUFFIX = ".gst-", ".tmp"  # of temporaries
 _SEAL = re.compile(rb'"blake2b": ?"([0-9a-f]{32})"')  # never inside a JSON string: its quotes would be escaped
 _BLANK = "0" * 32
 
 
 def write_bytes(path: Path, content: bytes) -> None:
     """Atomic: a temporary file beside the target, fsync, rename, fsync of the folder."""
-    with _one_line(path):
-        temporary = _stage(path, content)
-        try:
+    check_file(path)
+    with one_line(path):
+        with _staged(path.parent, content) as temporary:
             temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
         _sync(path.parent)
 
 
-def write_together(files: Mapping[Path, bytes]) -> None:
-    """All of these files of one folder or none; the last is the one that makes the others count.
-
-    All are on the disk under temporary names before the first gets its own. Where one cannot get it, those before it
-    go back to what they were.
-    """
-    staged: dict[Path, Path] = {}
-    aside: dict[Path, Path] = {}
-    placed: list[Path] = []
-    try:
-        for path, content in files.items():
-            with _one_line(path):
-                staged[path] = _stage(path, content)
-        for path in reversed(list(files)):  # the last first: what is being exchanged does not count
-            with _one_line(path):
-                if path.exists():
-                    path.replace(spare := staged[path].with_suffix(f".old{_SUFFIX}"))
-                    aside[path] = spare
-        for path in files:
-            with _one_line(path):
-                staged[path].replace(path)
-                placed.append(path)
-    except BaseException:
-        with suppress(OSError):
-            for path in placed:
-                path.unlink()
-            for path, spare in reversed(aside.items()):
-                spare.replace(path)
-        raise
-    finally:
-        for temporary in staged.values():
-            temporary.unlink(missing_ok=True)
-    for spare in aside.values():
-        spare.unlink(missing_ok=True)
-    with _one_line(path):
-        _sync(path.parent)
-
-
-def sweep(folder: Path, seconds: float = 0.0) -> None:
-    """Removes temporaries that a killed process left, if they are older than this."""
-    for path in folder.glob(f".*{_SUFFIX}"):
-        with suppress(OSError):
-            if time.time() - path.stat().st_mtime >= seconds:
+def sweep(folder: Path) -> None:
+    """Removes temporaries whose writers are dead."""
+    for path in folder.glob(f"{_PREFIX}*{_SUFFIX}"):
+        with suppress(OSError), path.open("rb+") as file:
+            if is_left_behind(file.fileno()):
                 path.unlink()
 
 
 @contextmanager
-def _one_line(path: Path) -> Iterator[None]:
+def one_line(path: Path) -> Iterator[None]:
+    """What the disk refuses, as one line."""
     try:
         yield
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror or error}") from None
 
 
-def _stage(path: Path, content: bytes) -> Path:
-    """A temporary file with this content beside ``path``, safe on the disk."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=_SUFFIX)
+@contextmanager
+def _staged(folder: Path, content: bytes) -> Iterator[Path]:
+    """A temporary file with this content, safe on the disk; goes at the end, with a folder made for it in vain."""
+    made = make_folders(folder)
+    handle, temporary = _temporary(folder)
     try:
         rest = memoryview(content)
         while rest:
             rest = rest[os.write(handle, rest) :]
         os.fsync(handle)
-        Path(name).chmod(0o644)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+        temporary.chmod(0o644)
+        yield temporary
     finally:
+        temporary.unlink(missing_ok=True)
         os.close(handle)
-    return Path(name)
+        remove_folders(made)
+
+
+def _temporary(folder: Path) -> tuple[int, Path]:
+    while True:
+        handle, name = tempfile.mkstemp(dir=folder, prefix=_PREFIX, suffix=_SUFFIX)
+        mark_alive(handle)
+        if os.fstat(handle).st_nlink:
+            return handle, Path(name)
+        os.close(handle)  # swept before it was marked
 
 
 def _sync(folder: Path) -> None:
@@ -144,18 +117,18 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
     write_bytes(path, pack_json(content))
 
 
-def read_tensors(
-    path: Path, *, sealed: bool = True, known: str | None = None
-) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Tensors and the JSON beside them; a missing, damaged or foreign file gets one clear line.
+def read_tensors(path: Path, *, sealed: bool = True) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Tensors and the JSON beside them; a missing, damaged or foreign file gets one clear line."""
+    return parse(read_bytes(path), path, sealed=sealed)
 
-    ``sealed``: whether the file must carry its hash; ``known``: a hash that the whole file must have.
-    """
-    content = read_bytes(path)
-    if known is not None and digest(content) != known:
-        raise DamagedError(f"{path} is damaged or of another run: it does not have the hash that was noted for it")
+
+def parse(content: bytes, path: Path, *, sealed: bool = True) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """The same for what was read already; ``sealed``: whether it must carry its hash."""
+    check_memory(len(content), str(path), "a machine with more memory would help")  # the tensors are copies
     try:
         size = int.from_bytes(content[:8], "little")
+        if size > MOST_JSON:
+            raise ValueError(f"its header claims {size} bytes")
         # checks sizes and shapes against the file before anything is allocated; gives them in any order
         tensors = dict(sorted(parse_tensors(content).items()))
         words = json.loads(content[8 : 8 + size]).get("__metadata__", {})
@@ -171,10 +144,7 @@ def read_tensors(
 
 def read_json(path: Path, unsealed: Container[Any] = ()) -> dict[str, Any]:
     """The object in a JSON file that carries its hash; ``unsealed``: the formats that were written without one."""
-    with suppress(OSError):
-        if path.stat().st_size > MOST_JSON:
-            raise InputError(f"{path} is larger than {MOST_JSON // 2**20} MiB: no JSON file of gst is")
-    raw = read_bytes(path)
+    raw = read_bytes(path, MOST_JSON)
     try:
         content = json.loads(raw)
     except (ValueError, RecursionError) as error:
@@ -186,9 +156,12 @@ def read_json(path: Path, unsealed: Container[Any] = ()) -> dict[str, Any]:
     return content
 
 
-def read_bytes(path: Path) -> bytes:
+def read_bytes(path: Path, most: int | None = None) -> bytes:
+    """A regular file whole, if it has at most ``most`` bytes and fits; never more than the size it has at first."""
+    size = check_size(path, most)
     try:
-        return path.read_bytes()
+        with open_regular(path) as file:
+            return file.read(size)
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from None
 

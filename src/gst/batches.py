@@ -15,6 +15,7 @@ from gst.nn.neighbours import LocalBlock
 from gst.nn.network import NativeNetwork, Network
 from gst.nn.pyg_loaders import LoaderDraws
 from gst.nn.sampler import Draw, draw_entries
+from gst.randomness import generator
 from gst.settings import Settings
 from gst.task import Task
 
@@ -36,7 +37,7 @@ class Batches(Protocol):
     """A way to cut an epoch into steps."""
 
     def epoch(self, edges: EdgeSet) -> Iterator[Batch]:
-        """The steps on these edges, this worker's share of each; drawn from torch's generator."""
+        """The steps on these edges, this worker's share of each; drawn from the generator in force."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ class Clusters:
 
     def epoch(self, edges: EdgeSet) -> Iterator[ClusterBatch]:
         number = int(self.part.max()) + 1
-        order = torch.randperm(number).to(self.part.device)
+        order = torch.randperm(number, generator=generator()).to(self.part.device)
         by_cluster = torch.sort(self.part, stable=True).indices
         start = torch.searchsorted(self.part[by_cluster], torch.arange(number + 1, device=self.part.device)).tolist()
         trains = torch.zeros_like(self.part, dtype=torch.bool)
@@ -113,8 +114,8 @@ class NeighbourSamples:
     loader: str = "gst"
 
     def epoch(self, edges: EdgeSet) -> Iterator[NeighbourBatch]:
-        order = self.train[torch.randperm(self.train.numel()).to(self.train.device)]
-        seeds = torch.randint(2**62, (-(-self.train.numel() // self.count),)).tolist()
+        order = self.train[torch.randperm(self.train.numel(), generator=generator()).to(self.train.device)]
+        seeds = torch.randint(2**62, (-(-self.train.numel() // self.count),), generator=generator()).tolist()
         degree = edges.neighbours.degree(None, torch.get_default_dtype())
         draw = draw_entries if self.loader == "gst" else LoaderDraws(edges.neighbours, self.fanout)
         for chosen, seed in zip(order.split(self.count), seeds, strict=True):

@@ -17,8 +17,9 @@ from torch_geometric.data import Data
 from gst import artifact, distributed
 from gst.data.roots import data_root
 from gst.errors import InputError
+from gst.runfolder import is_state_name
 from gst.settings import PAPER_ONLY, Settings
-from gst.version import __version__
+from gst.versions import surroundings
 
 Content = tuple[dict[str, Tensor], dict[str, Any]]
 
@@ -32,14 +33,32 @@ def anchor_settings(settings: Settings) -> dict[str, Any]:
 
 
 def fingerprint(data: Data) -> str:
-    """A hash of graph, features, labels and split."""
+    """A hash of all that a graph holds: every tensor and every plain value, its metric among them, but not its name.
+
+    The name chooses defaults of settings, which are part of a key themselves.
+    """
     digest = hashlib.blake2b(digest_size=16)
-    for name in ("edge_index", "edge_weight", "x", "y", "train_mask", "val_mask", "test_mask"):
-        tensor = data.get(name)
-        if isinstance(tensor, Tensor):
-            digest.update(f"{name} {tensor.dtype} {list(tensor.shape)}".encode())
-            digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().data)
+    for name, value in sorted(data.to_dict().items()):
+        if name == "name":
+            continue
+        for part in _plain_tensors(value) if isinstance(value, Tensor) else ():
+            digest.update(f"{name} {value.layout} {list(value.shape)} {part.dtype} {list(part.shape)}".encode())
+            digest.update(part.cpu().contiguous().flatten().view(torch.uint8).numpy().data)
+        if not isinstance(value, Tensor):
+            digest.update(f"{name} {value!r}".encode())
     return digest.hexdigest()
+
+
+def _plain_tensors(tensor: Tensor) -> list[Tensor]:
+    """A tensor as dense ones: itself, or the indices and values of a sparse one."""
+    tensor = tensor.detach()
+    if tensor.layout == torch.sparse_coo:
+        tensor = tensor.coalesce()
+        return [tensor.indices(), tensor.values()]
+    if tensor.layout in (torch.sparse_csr, torch.sparse_csc):
+        tensor = tensor.to_sparse_csr()
+        return [tensor.crow_indices(), tensor.col_indices(), tensor.values()]
+    return [tensor.as_subclass(Tensor)]
 
 
 class Cache:
@@ -47,7 +66,7 @@ class Cache:
 
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = folder or data_root() / "anchors"
-        artifact.sweep(self.folder, seconds=86_400)  # others may be writing theirs at this moment
+        artifact.sweep(self.folder)
 
     def get(self, kind: str, depends: Mapping[str, Any], make: Callable[[], Content]) -> Content:
         """The stored content, or what ``make`` gives, stored for next time. A broken file counts as none."""
@@ -61,9 +80,7 @@ class Cache:
         make: Callable[[Content | None], Content],
     ) -> Content:
         """The same for content that may be too little: then ``make`` is given it, and what comes takes its place."""
-        # summation order, hence the last bits, depend on library and thread count
-        everything = {**depends, "gst": __version__, "torch": torch.__version__, "threads": torch.get_num_threads()}
-        text = json.dumps(everything, sort_keys=True)
+        text = json.dumps({**depends, **surroundings()}, sort_keys=True)
         path = self.folder / f"{kind}-{hashlib.blake2b(text.encode(), digest_size=16).hexdigest()}.safetensors"
         content: Content | None = None
         if distributed.rank() == 0:
@@ -73,8 +90,18 @@ class Cache:
         if content is None or not enough(content):
             content = make(content)
             if distributed.rank() == 0:
-                artifact.write_tensors(path, *content)
+                self.write(path, content)
         return content
+
+    def write(self, path: Path, content: Content) -> None:
+        artifact.write_tensors(path, *content)
+
+    def drop(self, kind: str) -> None:
+        """Removes the entries of a kind: files that are called like one and carry the hash of one."""
+        for path in filter(lambda path: is_state_name(path.name), self.folder.glob(f"{kind}-*")):
+            with suppress(InputError):
+                artifact.read_tensors(path)
+                path.unlink(missing_ok=True)
 
 
 class NoCache(Cache):

@@ -7,7 +7,7 @@ phase are kept, so one that turns out damaged costs a few seconds more, not the 
 
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
@@ -15,17 +15,18 @@ from typing import Any, Self
 
 import torch
 
-from gst import artifact, distributed, state
-from gst.cache import Cache, NoCache
+from gst import artifact, distributed, randomness, runfolder, state
+from gst.arguments import as_path, check_options
+from gst.cache import Cache, Content, NoCache
 from gst.errors import InputError, InterruptedRunError
 from gst.graph import EdgeSet
 from gst.lock import Lock
-from gst.version import __version__
+from gst.places import remove_folders
+from gst.versions import surroundings
 
-FORMAT = 1
+FORMAT = 2
 EVERY = 5.0  # seconds between two states
 PATIENCE = 40  # a state that takes long to write is written more seldom: at most 1/40 of the time goes into it
-_RUN = "run.json"
 
 
 class NoCheckpoint:
@@ -51,19 +52,24 @@ class Checkpoint(NoCheckpoint):
     """A folder with the state of one run, which one process at a time may work on.
 
     Args:
-        folder: made if it is not there; may hold the result of a run as well.
+        folder: made if it is not there; may hold the result of a run as well. One that is neither empty nor a run of
+            gst is refused. Nothing in it changes before the work begins.
         every: seconds between two states; 0 writes one after every epoch.
         words: whatever else shall be found by the next process, see :func:`read_run`.
     """
 
     def __init__(self, folder: str | PathLike[str], every: float = EVERY, words: Mapping[str, Any] | None = None):
-        self.run, self.folder, self.every = Path(folder), Path(folder) / "checkpoint", every
-        self.words = dict(words or {})
-        self._lock = Lock(self.run) if distributed.rank() == 0 else None  # of several workers the first one writes
-        if self._lock is not None:
-            artifact.sweep(self.run)
-            artifact.sweep(self.folder)
-        self.store = Cache(self.folder)
+        check_options("checkpoint", every=(every, float, lambda v: v >= 0, "seconds from 0 up"))
+        self.run, self.every = Path(folder), every
+        self.words, self._manifest = dict(words or {}), _manifest({}, {})
+        self._committed = False
+        self._bare = False  # whether this process has noted what runs, and kept nothing of it yet
+        self._lock: Lock | None = None
+        if distributed.rank() == 0:  # of several workers the first one writes
+            self.run = runfolder.claim(folder)
+            self._lock = Lock(self.run)
+        self.folder = self.run / runfolder.STATES
+        self.store = _Store(self)
         self._carried = 0.0
         self._begun = self._saved = time.perf_counter()
         self._cost = 0.0
@@ -71,13 +77,10 @@ class Checkpoint(NoCheckpoint):
 
     def begin(self, identity: Mapping[str, Any]) -> None:
         """Says what is about to run; refuses where the folder holds something else that is unfinished."""
-        now = {**identity, "gst": __version__, "torch": torch.__version__, "threads": torch.get_num_threads()}
+        now = {**identity, **surroundings()}
         unfinished = distributed.same(read_run(self.run) if self._lock is not None else None)
         if unfinished is None:
-            if self._lock is None:
-                return
-            self.clear()  # what a clearing that was killed has left belongs to another run
-            artifact.write_json(self.folder / _RUN, {"format": FORMAT, "identity": now, "words": self.words})
+            self._manifest = _manifest(now, self.words)
             return
         then = unfinished["identity"]
         for key in [*now, *then]:
@@ -86,15 +89,41 @@ class Checkpoint(NoCheckpoint):
                     f"{self.run} holds an unfinished run with {_difference(key, then.get(key), now.get(key))}: "
                     f"resume it as it was, choose another folder, or remove {self.folder}"
                 )
-        states = [found for path in self.folder.glob("*.[ab].safetensors") if (found := _read(path)) is not None]
-        self.before = max((words["elapsed"] for _, words in states), default=0.0)
+        self._manifest = unfinished
+        states = [found for name in unfinished["files"] if (found := _read(self.folder / name)) is not None]
+        self.before = max((words["elapsed"] for _, words in states if "elapsed" in words), default=0.0)
+
+    def commit(self) -> None:
+        """Notes on disk what runs and removes what dead processes left; before work begins, it may still be refused."""
+        if self._lock is None or self._committed:
+            return
+        self._committed = True
+        artifact.sweep(self.run)
+        artifact.sweep(self.folder)
+        if not (self.run / runfolder.UNFINISHED).exists():
+            self._remove_cleared()
+            artifact.write_json(self.run / runfolder.UNFINISHED, self._manifest)
+            self._bare = True
+
+    def keep(self, path: Path, tensors: Mapping[str, torch.Tensor], words: Mapping[str, Any]) -> None:
+        """Writes a file of this run. Its name is noted before it is there: what is noted is what will be removed."""
+        self.commit()
+        files = self._manifest["files"]
+        if path.name not in files:
+            if path.exists():
+                raise InputError(f"{path} is there and not of this run: move it away or choose another folder")
+            self._manifest = {**self._manifest, "files": [*files, path.name]}
+            artifact.write_json(self.run / runfolder.UNFINISHED, self._manifest)
+        artifact.write_tensors(path, tensors, words)
+        self._bare = False
 
     def clock(self) -> float:
         return time.perf_counter() + self._carried
 
     def loop(self, phase: str, epochs: int, at: Any, edges: EdgeSet) -> Iterator[int]:
         entered = self.clock()
-        captured = {"at": state.capture(at), "random": state.random_state()}
+        self.commit()
+        captured = {"at": state.capture(at), "random": randomness.random_state()}
         # a loop that begins at another state is another loop, whatever its name
         start = state.hash_of([captured, edges.columns, edges.num_edges, epochs])
         slots = {slot: found for slot in "ab" if (found := _read(self._path(phase, slot))) is not None}
@@ -106,7 +135,7 @@ class Checkpoint(NoCheckpoint):
             tensors, words = slots[mine[done]]
             tree = state.join(tensors, words["tree"], edges.loops.device)
             state.restore(at, tree["at"])
-            state.restore_random(tree["random"])
+            randomness.restore_random(tree["random"])
             self._carried += words["seconds"]
         return self._epochs(phase, done, epochs, at, start, entered)
 
@@ -128,10 +157,10 @@ class Checkpoint(NoCheckpoint):
 
     def _save(self, phase: str, epoch: int, at: Any, words: dict[str, Any]) -> None:
         began = time.perf_counter()
-        tensors, tree = state.split({"at": state.capture(at), "random": state.random_state()})
+        tensors, tree = state.split({"at": state.capture(at), "random": randomness.random_state()})
         words |= {"phase": phase, "epoch": epoch, "elapsed": self.elapsed(), "tree": tree}
         slot = "b" if self._newest.get(phase) == "a" else "a"
-        artifact.write_tensors(self._path(phase, slot), tensors, words)
+        self.keep(self._path(phase, slot), tensors, words)
         self._newest[phase] = slot
         self._saved = time.perf_counter()
         self._cost = self._saved - began
@@ -147,17 +176,27 @@ class Checkpoint(NoCheckpoint):
         """Removes the states, and nothing else, once the result they lead to is safe."""
         if self._lock is None:
             return
-        for path in (self.folder / _RUN, *self.folder.glob("*.safetensors")):
-            path.unlink(missing_ok=True)
+        self._committed = self._bare = False
+        unfinished, cleared = self.run / runfolder.UNFINISHED, self.run / runfolder.CLEARED
+        with artifact.one_line(unfinished):
+            if unfinished.exists():
+                unfinished.replace(cleared)  # from now on there is no run
+            self._remove_cleared()
+
+    def _remove_cleared(self) -> None:
+        """Removes the files of a run that was cleared, also where that was cut off."""
+        cleared = self.run / runfolder.CLEARED
+        if cleared.exists():
+            for name in _read_manifest(cleared)["files"]:
+                (self.folder / name).unlink(missing_ok=True)
+            cleared.unlink()
+        artifact.sweep(self.folder)
+        remove_folders([self.folder])
 
     def close(self) -> None:
-        """Lets other processes work on the folder; leaves none that is empty."""
-        if self._lock is None:
-            return
-        self._lock.release()
-        for folder in (self.folder, self.run):
-            with suppress(OSError):
-                folder.rmdir()
+        """Lets other processes work on the folder; leaves none that was made in vain."""
+        if self._lock is not None:
+            self._lock.release()
 
     def __enter__(self) -> Self:
         return self
@@ -165,7 +204,23 @@ class Checkpoint(NoCheckpoint):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if isinstance(error, InputError) and self._bare:
+            self.clear()  # refused before there was anything to keep
         self.close()
+
+
+class _Store(Cache):
+    """The cache of a run that has no other; goes with its states."""
+
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        self.folder, self._checkpoint = checkpoint.folder, checkpoint
+
+    def grow(self, *given: Any, **more: Any) -> Content:
+        self._checkpoint.commit()
+        return super().grow(*given, **more)
+
+    def write(self, path: Path, content: Content) -> None:
+        self._checkpoint.keep(path, *content)
 
 
 @contextmanager
@@ -176,20 +231,32 @@ def opened(checkpoint: NoCheckpoint | str | PathLike[str] | None) -> Iterator[No
     elif checkpoint is None:
         yield NoCheckpoint()
     else:
-        with Checkpoint(checkpoint) as mine:
+        with Checkpoint(as_path("checkpoint", checkpoint)) as mine:
             yield mine
 
 
 def read_run(run: str | PathLike[str]) -> dict[str, Any] | None:
     """``identity`` and ``words`` of an unfinished run; None where there is none."""
-    path = Path(run) / "checkpoint" / _RUN
-    if not path.exists():
-        return None
+    path = Path(run) / runfolder.UNFINISHED
+    return _read_manifest(path) if path.exists() else None
+
+
+def _manifest(identity: Mapping[str, Any], words: Mapping[str, Any]) -> dict[str, Any]:
+    return {"format": FORMAT, "identity": dict(identity), "words": dict(words), "files": []}
+
+
+def _read_manifest(path: Path) -> dict[str, Any]:
+    """What an unfinished run is of, and the names of its files, none of which leads elsewhere."""
     content = artifact.read_json(path)
     if content.get("format") != FORMAT:
-        raise InputError(f"{path} has format {content.get('format')!r}: this gst resumes format {FORMAT}")
-    if not isinstance(content.get("identity"), dict) or not isinstance(content.get("words"), dict):
+        raise InputError(
+            f"{path} has format {content.get('format')!r}, this gst resumes {FORMAT}: remove {path.parent} first"
+        )
+    kinds = {"identity": dict, "words": dict, "files": list}
+    if not all(isinstance(content.get(key), kind) for key, kind in kinds.items()):
         raise InputError(f"{path} does not say what it is of: remove {path.parent} to start anew")
+    if not all(isinstance(name, str) and runfolder.is_state_name(name) for name in content["files"]):
+        raise InputError(f"{path} names files that are no states: remove {path.parent} to start anew")
     return content
 
 

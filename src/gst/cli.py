@@ -1,10 +1,8 @@
 """The command line: parse, call, print."""
 
 import inspect
-import os
-import sys
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any
 
 import typer
 
@@ -13,6 +11,7 @@ from gst.cache import Cache
 from gst.checkpoint import EVERY, Checkpoint, NoCheckpoint
 from gst.commands.bench import bench
 from gst.commands.drift import drift
+from gst.commands.exits import leave_by
 from gst.commands.latency import Precision, export_compiled, latency
 from gst.commands.report import report
 from gst.commands.search import search
@@ -22,6 +21,7 @@ from gst.commands.words import (
     Dataset,
     Edges,
     Features,
+    Force,
     Json,
     Labels,
     MethodName,
@@ -30,7 +30,12 @@ from gst.commands.words import (
     Split,
     Undirected,
     UseCache,
+    check_checkpoint,
+    check_read,
+    given_on_the_line,
     load_data,
+    parsed_settings,
+    place_option,
     print_json,
     with_settings,
 )
@@ -38,23 +43,26 @@ from gst.compiled.orders import ORDERS
 from gst.compiled.stored import NAME as COMPILED
 from gst.data import datasets as list_datasets
 from gst.data import load
+from gst.data.registry import published_name
 from gst.data.roots import data_root as find_data_root
-from gst.errors import GSTError, InputError, InterruptedRunError
+from gst.errors import InputError
 from gst.evaluate.inspect import inspect_run
 from gst.evaluate.latency import inference_times
 from gst.export import FORMATS, default_name
 from gst.export import export as write_export
 from gst.limits import reuse_memory
+from gst.places import check_file
 from gst.protocol import sparsify
 from gst.result import Result
 from gst.resuming import run_checkpoint, stored_words
+from gst.settings import Settings
 from gst.signals import graceful
 from gst.sparsifiers import METHODS
+from gst.sparsifiers.base import check_budget
 from gst.sparsifiers.options import parse_options
 
 app = typer.Typer(
     add_completion=False,
-    no_args_is_help=True,
     rich_markup_mode=None,
     help="Fewer edges, same answers: graph sparse training and its peers.",
 )
@@ -78,8 +86,10 @@ def run(
     backbone: BackboneName = "gcn",
     sparsity: Annotated[float | None, typer.Option(help="share of edges to remove")] = None,
     keep: Annotated[int | None, typer.Option(help="number of edges to keep, instead of a share")] = None,
-    out: Annotated[Path | None, typer.Option(help="folder for the result, and for the state until it is there")] = None,
-    resume: Annotated[Path | None, typer.Option(help="go on with the unfinished run in this folder")] = None,
+    out: Annotated[
+        Path | None, place_option(help="folder for the result, and for the state until it is there; new or of gst")
+    ] = None,
+    resume: Annotated[Path | None, place_option(help="go on with the unfinished run in this folder")] = None,
     checkpoint_every: Annotated[float, typer.Option(min=0, help="seconds between two states in --out")] = EVERY,
     retrain: Annotated[bool, typer.Option("--retrain", help="also train a fresh model on the sparse graph")] = False,
     distill: Annotated[bool, typer.Option("--distill", help="also one that learns from the dense answers")] = False,
@@ -94,15 +104,15 @@ def run(
     words = {name: value for name, value in locals().items() if name not in _NO_WORDS} | settings
     if resume is not None:
         options = {name: option.annotation for name, option in inspect.signature(run).parameters.items()}
-        resumed = stored_words(resume, {name: options[name] for name in words}, _given(context))
+        resumed = stored_words(resume, {name: options[name] for name in words}, given_on_the_line(context))
         if resumed is None:
             _show(Result.load(resume), resume, as_json)
             return
         words, out = resumed, resume
+    else:
+        check_checkpoint(context, out)
     with distributed.joined():
         first = distributed.rank() == 0  # of several workers one writes and speaks
-        if out is not None and first:
-            _check_writable(out)
         with run_checkpoint(out, checkpoint_every, words) as checkpoint:
             result = _run(words, quiet or not first, checkpoint)
             result.metrics["out"] = None if out is None else str(out)
@@ -116,11 +126,12 @@ def run(
 def _run(words: dict[str, Any], quiet: bool, checkpoint: NoCheckpoint) -> Result:
     """The run that the words of a command line describe."""
     names = ("dataset", "edges", "features", "labels", "undirected", "split", "data_root")
+    check_budget(words["sparsity"], words["keep"])
     data = load_data(*(words[name] for name in names))
+    given = {name: words[name] for name in Settings.model_fields}
+    check_read(published_name(data), words["method"], words["backbone"], given)
     chosen = {name: value for name, value in words.items() if name not in (*names, "cache", "option")}
-    chosen |= parse_options(words["method"], words["option"] or [])
-    if str(chosen["eigenpairs"] or "").isdigit():
-        chosen["eigenpairs"] = int(chosen["eigenpairs"])
+    chosen = parsed_settings(chosen) | parse_options(words["method"], words["option"] or [])
     cache = Cache(find_data_root(words["data_root"]) / "anchors") if words["cache"] else False
     with console.progress_bars(quiet) as watch, graceful(checkpoint):
         result = sparsify(data, cache=cache, watch=watch, checkpoint=checkpoint, **chosen)
@@ -129,19 +140,13 @@ def _run(words: dict[str, Any], quiet: bool, checkpoint: NoCheckpoint) -> Result
     return result
 
 
-def _given(context: typer.Context) -> set[str]:
-    """The options that stand on the command line."""
-    sources = {name: context.get_parameter_source(name) for name in context.params}
-    return {name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"}
-
-
 def _show(result: Result, out: Path | None, as_json: bool) -> None:
     if as_json:
         print_json({**result.metrics, "settings": result.settings.model_dump()})
     else:
         console.result(result.metrics)
         if out is not None:
-            console.out.print(f"saved to {out} (gst inspect {out})")
+            console.say(f"saved to {out} (gst inspect {out})")
 
 
 @app.command()
@@ -165,7 +170,7 @@ def demo(
         return
     console.result(found.metrics)
     baseline = results["random"].metrics
-    console.out.print(f"random edges at the same sparsity, fresh model: test accuracy {baseline['retrain_test']:.1f}")
+    console.say(f"random edges at the same sparsity, fresh model: test accuracy {baseline['retrain_test']:.1f}")
 
 
 @app.command()
@@ -193,7 +198,7 @@ def methods(as_json: Json = False) -> None:
             needs = [word for word in ("labels", "model") if row[f"needs_{word}"]]
             cells.append([row["name"], row["kind"], ", ".join(needs) or "–", row["complexity"], row["reference"]])
         console.table("methods", ["name", "kind", "needs", "complexity", "reference"], cells)
-        console.out.print("\none epoch is O(|E|·h + N·F·h); what each takes: gst methods --json, docs/methods.md")
+        console.say("", "one epoch is O(|E|·h + N·F·h); what each takes: gst methods --json, docs/methods.md")
 
 
 @app.command("inspect")
@@ -205,7 +210,7 @@ def inspect_command(run: RunFolder, as_json: Json = False) -> None:
         print_json({**result.metrics, "structure": facts, "settings": result.settings.model_dump()})
         return
     console.result(result.metrics)
-    console.out.print()
+    console.say("")
     console.table("structure", ["", "dense", "sparse"], [[name, *pair] for name, pair in facts.items()])
 
 
@@ -217,23 +222,29 @@ def export(
         str | None, typer.Option(help="write graph and model for inference: fast (the best), " + ", ".join(ORDERS))
     ] = None,
     precision: Precision = "float32",
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="file to write, else one in RUN")] = None,
+    output: Annotated[Path | None, place_option("--output", "-o", help="file to write, else one in RUN")] = None,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Write the sparse graph for another tool, or with its model for fast inference."""
     if layout is not None:
         if to is not None:
             raise InputError("give either --to or --layout, not both")
-        export_compiled(run, layout, precision, output or run / COMPILED, as_json)
+        target = output or run / COMPILED
+        check_file(target, force)
+        export_compiled(run, layout, precision, target, as_json)
         return
+    if precision != "float32":
+        raise InputError("--precision needs --layout: other formats have the numbers as they are")
     to = to or "pyg"
     target = output or run / default_name(to)
+    check_file(target, force)
     graph = Result.load(run).graph
     write_export(graph, to, target)
     if as_json:
         print_json({"out": str(target), "to": to, "columns": graph.num_edges})
     else:
-        console.out.print(f"wrote {target}")
+        console.say(f"wrote {target}")
 
 
 for command in (bench, report, search, drift, latency):
@@ -243,40 +254,5 @@ for command in (bench, report, search, drift, latency):
 def main() -> None:
     """Entry point: one line for a person's mistake and exit code 2; 130 when interrupted."""
     reuse_memory()
-    try:
-        code = app(standalone_mode=False)
-    except InterruptedRunError as error:
-        _fail(str(error), error.code)
-    except GSTError as error:
-        _fail(str(error), 2)
-    except BrokenPipeError:  # the reader of a pipe has gone: nobody is left to tell
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(141)
-    except KeyboardInterrupt:
-        code = 130
-    except Exception as error:
-        message = getattr(error, "format_message", None)  # the command-line parser's own errors have one
-        if message is None:
-            raise
-        _fail(message(), getattr(error, "exit_code", 2))
-    if code == 130:  # the parser turns Ctrl-C into this
-        _fail("interrupted", 130)
-    sys.exit(code if isinstance(code, int) else 0)
-
-
-def _fail(message: str, code: int) -> NoReturn:
-    print(f"gst: {' '.join(message.split())}", file=sys.stderr)
-    sys.exit(code)
-
-
-def _check_writable(folder: Path) -> None:
-    """Finds out before hours of training, and leaves nothing behind."""
-    new = not folder.exists()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if new:
-            folder.rmdir()
-    except OSError as error:
-        raise InputError(f"cannot write to --out {folder}: {error.strerror}") from None
-    if not new and not os.access(folder, os.W_OK):
-        raise InputError(f"cannot write to --out {folder}: permission denied")
+    with console.warnings_in_one_line():
+        leave_by(app)

@@ -8,18 +8,36 @@ from pathlib import Path
 from typing import Any
 
 from gst import artifact
+from gst.errors import InputError
 from gst.extreme import Difference, Extreme, Point
 
+SEARCH, TABLE, PICTURE = "search.json", "curve.csv", "curve.png"
 WIDTH = 19  # so that a row fits into 80 columns
 
 
 def save(found: Extreme, folder: str | PathLike[str]) -> Path:
     """A run folder like any other, with ``search.json``, ``curve.csv`` and ``curve.png`` beside the run."""
+    check(folder)
     place = found.result.save(folder)
-    artifact.write_json(place / "search.json", words(found))
-    artifact.write_bytes(place / "curve.csv", table(found.rows()).encode())
-    artifact.write_bytes(place / "curve.png", picture(found))
+    artifact.write_json(place / SEARCH, words(found))  # the first: it says whose the other two are
+    artifact.write_bytes(place / TABLE, table(found.rows()).encode())
+    artifact.write_bytes(place / PICTURE, picture(found))
     return place
+
+
+def check(folder: str | PathLike[str]) -> None:
+    """Refuses a folder where files of these names are not those of an earlier search."""
+    place = Path(folder)
+    there = [name for name in (SEARCH, TABLE, PICTURE) if (place / name).exists()]
+    if there and not _is_search(place / SEARCH):
+        raise InputError(f"{place / there[0]} is not of a search of gst: move it away or choose another folder")
+
+
+def _is_search(path: Path) -> bool:
+    try:
+        return "curve" in artifact.read_json(path)
+    except InputError:
+        return False
 
 
 def words(found: Extreme) -> dict[str, Any]:

@@ -13,7 +13,9 @@ import torch
 from torch import Tensor, nn
 from torch import distributed as dist
 
-from gst import select
+from gst import randomness, select
+from gst.errors import InputError
+from gst.text import is_whole, shown
 
 T = TypeVar("T")
 _PATIENCE = timedelta(minutes=30)  # of a worker that waits for another
@@ -22,7 +24,7 @@ _PATIENCE = timedelta(minutes=30)  # of a worker that waits for another
 @contextmanager
 def joined() -> Iterator[None]:
     """Inside, the processes that ``torchrun`` has started work together."""
-    if int(os.environ.get("WORLD_SIZE", "1")) < 2 or dist.is_initialized():
+    if dist.is_initialized() or _world_size() < 2:
         yield
         return
     backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
@@ -34,6 +36,27 @@ def joined() -> Iterator[None]:
         yield
     finally:
         dist.destroy_process_group()
+
+
+def _world_size() -> int:
+    """How many processes ``torchrun`` says there are; refuses a description that nobody could join by."""
+    known = {name: os.environ.get(name) for name in ("WORLD_SIZE", "RANK", "MASTER_ADDR", "MASTER_PORT")}
+    count = _whole("WORLD_SIZE", known["WORLD_SIZE"] or "1", 1, 2**20)
+    if count > 1:
+        if missing := [name for name, value in known.items() if not value]:
+            raise InputError(
+                f"WORLD_SIZE is {count} but {missing[0]} is not set: start with torchrun, or unset WORLD_SIZE"
+            )
+        _whole("RANK", known["RANK"] or "", 0, count - 1)
+        _whole("MASTER_PORT", known["MASTER_PORT"] or "", 1, 65_535)
+    return count
+
+
+def _whole(name: str, text: str, low: int, high: int) -> int:
+    """A number of the environment."""
+    if not (is_whole(text) and low <= int(text) <= high):
+        raise InputError(f"{name} is '{shown(text)}' in the environment: a number from {low} to {high} is needed")
+    return int(text)
 
 
 def size() -> int:
@@ -63,7 +86,7 @@ def same(value: T) -> T:
 def same_random_numbers() -> None:
     """From here on all workers draw the numbers that the first one would."""
     if size() > 1:
-        torch.manual_seed(same(int(torch.randint(2**62, ()))))
+        randomness.reseed(same(int(torch.randint(2**62, (), generator=randomness.generator()))))
 
 
 def sum_gradients(parameters: Iterable[nn.Parameter]) -> None:

@@ -14,14 +14,19 @@ from scipy import sparse
 from torch import Tensor
 from torch_geometric.data import Data
 
+from gst.arguments import as_path
 from gst.artifact import write_bytes
 from gst.errors import InputError
+from gst.graph import check_data
+from gst.nn.layouts import is_sparse, made_dense
 from gst.resolve import resolve_name
+from gst.text import as_cell
 
 
 def export(graph: Data, to: str, path: str | PathLike[str]) -> Path:
     """Writes ``graph`` for ``"pyg"``, ``"networkx"``, ``"scipy"``, ``"csv"``, ``"parquet"`` or ``"dgl"``."""
-    target = Path(path)
+    check_data(graph)
+    target = as_path("path", path)
     write_bytes(target, FORMATS[resolve_name("format", to, FORMATS)][1](graph))
     return target
 
@@ -39,9 +44,9 @@ def edge_table(graph: Data) -> pandas.DataFrame:
         if name == "edge_index" or not isinstance(value, Tensor):
             continue
         if value.dim() == 1:
-            table[name] = value.numpy()
+            table[name] = value.detach().numpy()
         else:
-            flat = value.reshape(value.shape[0], -1)
+            flat = value.detach().reshape(value.shape[0], -1)
             table |= {f"{name}_{i}": flat[:, i].numpy() for i in range(flat.shape[1])}
     return pandas.DataFrame(table)
 
@@ -68,7 +73,7 @@ def _networkx(graph: Data) -> bytes:
 def _scipy(graph: Data) -> bytes:
     """CSR matrix for ``scipy.sparse.load_npz``: entry [source, target] holds the weight, or the number of columns."""
     weight = graph.get("edge_weight")
-    values = torch.ones(graph.edge_index.shape[1]) if weight is None else weight
+    values = torch.ones(graph.edge_index.shape[1]) if weight is None else weight.detach()
     source, target = graph.edge_index.numpy()
     matrix = sparse.coo_matrix((values.numpy(), (source, target)), shape=(graph.num_nodes, graph.num_nodes)).tocsr()
     buffer = io.BytesIO()
@@ -77,7 +82,8 @@ def _scipy(graph: Data) -> bytes:
 
 
 def _csv(graph: Data) -> bytes:
-    return edge_table(graph).to_csv(index=False).encode()
+    """Attributes bear names that a stranger chose."""
+    return edge_table(graph).rename(columns=as_cell).to_csv(index=False).encode()
 
 
 def _parquet(graph: Data) -> bytes:
@@ -94,7 +100,8 @@ def _dgl(graph: Data) -> bytes:
     out = dgl.graph((source, target), num_nodes=graph.num_nodes)
     for name, value in graph.to_dict().items():
         if isinstance(value, Tensor) and name != "edge_index":
-            (out.edata if graph.is_edge_attr(name) else out.ndata)[name] = value
+            side = out.edata if graph.is_edge_attr(name) else out.ndata
+            side[name] = made_dense(value, "dgl") if is_sparse(value) else value
     buffer = io.BytesIO()
     dgl.save_graphs(buffer, [out])
     return buffer.getvalue()

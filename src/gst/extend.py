@@ -13,6 +13,7 @@ from gst.greedy.engine import make_search
 from gst.greedy.retrain import edge_agreement, local_rank
 from gst.greedy.target import Target
 from gst.models import build_network
+from gst.modes import plain_torch, usable
 from gst.nn.network import Network
 from gst.result import Result
 from gst.select import top_k
@@ -20,9 +21,11 @@ from gst.sparsifiers import METHODS
 from gst.task import SPLITS, Task
 
 Rule = Literal["auto", "method", "greedy", "agreement", "random"]
-_OLD = ("val", "test", "retrain_val", "retrain_test", "dense_val", "dense_test", "inference", "seconds", "out")
+_SCORES = tuple(f"{model}{part}" for model in ("", "retrain_", "dense_") for part in ("val", "test"))
+_OLD = (*_SCORES, "agreement", "inference", "seconds", "out")
 
 
+@plain_torch()
 def extend(result: Result, data: Data, rule: Rule = "auto") -> Result:
     """The sparse graph of a run with new nodes in it.
 
@@ -43,7 +46,7 @@ def extend(result: Result, data: Data, rule: Rule = "auto") -> Result:
         raise InputError(f"rule {rule!r}: choose from {', '.join(get_args(Rule))}")
     if result.metrics.get("options", {}).get("weights"):
         raise InputError("this run gave its edges weights of their own, which depend on all others: run it again")
-    edges = EdgeSet.from_data(data)
+    edges, data = EdgeSet.from_data(data), usable(data)
     kept, new = old_decisions(result, data, edges)
     count = edges.num_edges - round(result.metrics["sparsity"] * edges.num_edges) - int(kept.sum())
     by = _rule_of(result) if rule == "auto" else rule
@@ -156,7 +159,7 @@ def greedy_scores(
 
 def _network(result: Result, data: Data) -> Network:
     assert result.model is not None
-    network = build_network(result.model, "gcn", data, 0, result.settings.model_copy(update={"device": "cpu"}))
+    network = build_network(result.model, "gcn", data, None, result.settings.model_copy(update={"device": "cpu"}))
     network.module.eval()
     return network
 
@@ -165,7 +168,7 @@ def _network(result: Result, data: Data) -> Network:
 def _measured(network: Network, data: Data, edges: EdgeSet, keep: Tensor) -> dict[str, Any]:
     """How the model does on the grown sparse graph, and how often it answers as on the dense one."""
     sparse, dense = network.logits(edges.subset(keep)), network.logits(edges)
-    found: dict[str, Any] = {"agreement": float((sparse.argmax(-1) == dense.argmax(-1)).double().mean())}
+    found: dict[str, Any] = {"agreement": _task(data, sparse.shape[1]).agreement(sparse, dense)}
     if all(data.get(f"{split}_mask") is not None for split in SPLITS) and data.get("y") is not None:
         task = Task.from_data(data)
         found |= {part: task.score(sparse[getattr(task, part)], part) for part in ("val", "test")}

@@ -11,15 +11,24 @@ from scipy.special import stdtrit
 from torch import nn
 from torch_geometric.data import Data
 
+from gst.arguments import check_options
 from gst.cache import Cache
 from gst.checkpoint import NoCheckpoint, opened
 from gst.errors import InputError
+from gst.graph import check_graph
+from gst.models import check_model
+from gst.modes import plain_torch
+from gst.protocol import warn_of_agreement
 from gst.result import Result
 from gst.runs import opened_runs
+from gst.settings import make_settings
+from gst.text import shown
 from gst.training import Watcher, silent
 
 Accuracy = Literal["auto", "returned", "fresh"]
 Decision = Literal["mean", "bound"]
+MOST_SEEDS = 1000
+FINEST = 1e-4  # step and precision
 PATIENCE = 2  # grid points in a row that miss before the grid ends
 
 
@@ -77,6 +86,7 @@ class Extreme:
         ]
 
 
+@plain_torch()
 def search(
     data: Data,
     method: str = "gst",
@@ -118,11 +128,10 @@ def search(
             goes on with them, also with other seeds, steps and tolerances.
         settings: as for :func:`gst.sparsify`.
     """
+    check_graph(data)
+    check_model(model)
     _check(tolerance, step, precision, accuracy, decision, confidence)
-    first = settings.pop("seed", None) or 0
-    which = [first + k for k in range(seeds)] if isinstance(seeds, int) else list(seeds)
-    if not which:
-        raise InputError("seeds: at least one is needed")
+    which = _seeds(seeds, settings.pop("seed", None) or 0)
     if accuracy == "auto":
         accuracy = "fresh" if settings.get("recipe") == "retrain" else "returned"
     prefix = "retrain_" if accuracy == "fresh" else ""
@@ -151,6 +160,7 @@ def search(
             verdict = verdict_of(point.test, tolerance)
         result = runs.result(best, sparsity)
         runs.forget()
+    warn_of_agreement(result.metrics)
     return Extreme(sparsity, tolerance, curve, verdict, result, which, accuracy, decision, confidence)
 
 
@@ -212,13 +222,27 @@ def verdict_of(test: Difference, tolerance: float) -> str:
 
 
 def _check(tolerance: float, step: float, precision: float, accuracy: str, decision: str, confidence: float) -> None:
-    for name, value, right, wanted in (
-        ("tolerance", tolerance, 0 <= tolerance < math.inf, "points, at least 0"),
-        ("step", step, 0 < step < 1, "a share between 0 and 1"),
-        ("precision", precision, 0 < precision < 1, "a share between 0 and 1"),
-        ("accuracy", accuracy, accuracy in get_args(Accuracy), "auto, returned or fresh"),
-        ("decision", decision, decision in get_args(Decision), "mean or bound"),
-        ("confidence", confidence, 0 < confidence < 1, "a share between 0 and 1"),
-    ):
-        if not right:
-            raise InputError(f"{name} {value!r}: {wanted} is needed")
+    share = f"a share from {FINEST} to below 1"
+    check_options(
+        "search",
+        tolerance=(tolerance, float, lambda v: 0 <= v <= 100, "points, from 0 to 100,"),
+        step=(step, float, lambda v: FINEST <= v < 1, share),
+        precision=(precision, float, lambda v: FINEST <= v < 1, share),
+        confidence=(confidence, float, lambda v: 0 < v < 1, "a share between 0 and 1"),
+    )
+    for name, value, known in (("accuracy", accuracy, Accuracy), ("decision", decision, Decision)):
+        if value not in get_args(known):
+            raise InputError(f"{name} {shown(repr(value))}: choose from {', '.join(get_args(known))}")
+
+
+def _seeds(seeds: int | Sequence[int], first: int) -> list[int]:
+    """Which seeds are meant; whether each is one is for the settings to say."""
+    if isinstance(seeds, Sequence) and not isinstance(seeds, str):
+        which = list(seeds)
+    else:
+        check_options("search", seeds=(seeds, int, lambda v: 1 <= v <= MOST_SEEDS, f"a number from 1 to {MOST_SEEDS}"))
+        make_settings(None, "gcn", {"seed": first})
+        which = [first + k for k in range(seeds)]
+    if not which:
+        raise InputError("seeds: at least one is needed")
+    return which

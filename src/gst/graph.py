@@ -19,6 +19,7 @@ from torch_geometric.data import Data
 from gst.errors import InputError
 from gst.nn.adjacency import Adjacency
 from gst.nn.csr import Pattern
+from gst.nn.layouts import check_features
 from gst.nn.neighbours import Neighbours, induced_pairs
 from gst.numbering import LOOP, kept_columns, kept_pairs, number_edges
 
@@ -233,13 +234,19 @@ def undirected(score: Callable[[EdgeSet], Tensor]) -> Callable[[EdgeSet], Tensor
     return of_pairs
 
 
-def check_graph(data: Data) -> None:
-    """One clear line for whatever is wrong with the structure or the features of a graph."""
+def check_data(data: object) -> Tensor:
+    """The ``edge_index`` of a graph; one clear line for what is none."""
     if not isinstance(data, Data):
         raise InputError(f"data is a {type(data).__name__}: a torch_geometric.data.Data is needed")
     index = data.get("edge_index")
     if not isinstance(index, Tensor):
         raise InputError("data has no edge_index: a [2, columns] tensor of node ids is needed")
+    return index
+
+
+def check_graph(data: Data) -> None:
+    """One clear line for whatever is wrong with the structure or the features of a graph."""
+    index = check_data(data)
     if index.dim() != 2 or index.shape[0] != 2:
         raise InputError(f"edge_index has shape {list(index.shape)}: [2, columns] is needed")
     if index.dtype != torch.int64:
@@ -258,13 +265,7 @@ def check_graph(data: Data) -> None:
             f"({bad.numel()} bad columns)"
         )
     if x is not None:
-        if not isinstance(x, Tensor) or x.dim() != 2:
-            raise InputError(f"x has shape {list(getattr(x, 'shape', []))}: [nodes, features] is needed")
-        if not x.is_floating_point():
-            raise InputError(f"x holds {x.dtype}: floating-point features are needed")
-        # the sum is one cheap pass and tells of every such number; that of large numbers may be infinite too
-        if not torch.isfinite(x.sum()) and (broken := (~torch.isfinite(x)).any(1).nonzero()).numel():
-            raise InputError(f"x is NaN or infinite at node {int(broken[0])} ({broken.numel()} such nodes)")
+        check_features(x)
     weight = data.get("edge_weight")
     if weight is not None:
         if not isinstance(weight, Tensor) or list(weight.shape) != [index.shape[1]]:

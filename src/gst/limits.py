@@ -4,21 +4,20 @@ import ctypes
 import os
 from pathlib import Path
 
+from gst.cgroups import group_room, read_lines
 from gst.errors import InputError
+from gst.regular import held_bytes, require_regular
 from gst.settings import Settings
 
 SMALL = 256 * 2**20  # bytes that any machine can spare
 MOST_RATIO = 500  # real data, sparse features included, hold at least one byte in so many of what they unfold to
+_PER_STORED = 96  # bytes of a stored value of sparse features: the user's copy, two patterns, two masks of dropout
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # their numbers in malloc.h of glibc
-_GROUPS = (  # limit and use of a container, versions 2 and 1 of the kernel's interface
-    ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
-    ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
-)
 
 
 def available_memory() -> int | None:
-    """Bytes that this process may still take: of the machine, its container and its own limit; None if unknown."""
-    found = [_free(), _container(), _address_space()]
+    """Bytes that this process may still take: of the machine, its control groups and its own limit; None if unknown."""
+    found = [_free(), group_room(), _address_space()]
     return min((value for value in found if value is not None), default=None)
 
 
@@ -36,21 +35,34 @@ def reuse_memory() -> None:
     options(_TRIM_THRESHOLD, 512 * 2**20)
 
 
-def training_memory(nodes: int, arcs: int, features: int, classes: int, backbone: str, settings: Settings) -> int:
+def training_memory(
+    nodes: int,
+    arcs: int,
+    features: int,
+    classes: int,
+    backbone: str,
+    settings: Settings,
+    stored: int | None = None,
+) -> int:
     """Bytes that GST takes at its peak, within about a factor of two of what was measured.
 
     Per arc: indices of graph, adjacency, receptive fields and their transposes, gates and gradients. Per node:
-    features, activations and gradients. Weights: with gradients, Adam's two moments and the copy of the best epoch.
+    features, activations and gradients; of sparse features only the ``stored`` values count. Weights: with gradients,
+    Adam's two moments and the copy of the best epoch.
     """
     width, deeper = settings.hidden, max(0, settings.layers - 2)
-    weights = features * width + deeper * width**2 + width * classes + features * settings.masker_hidden
+    matrices = 2 if settings.residual else 1
+    weights = matrices * (features * width + deeper * width**2 + width * classes) + features * settings.masker_hidden
     if settings.batch != "full":  # the list of arcs, and the larger of two passes: the solver's and that of a layer
         topology, semantic = 40 * arcs + 1200 * nodes, 24 * arcs + 16 * width * nodes
         one_run = 200 * min(arcs, 1 << 21)
-        return 44 * arcs + 4 * features * nodes + max(topology, semantic) + one_run + 5 * 4 * weights
+        held = 4 * features * nodes if stored is None else _PER_STORED * stored
+        return 44 * arcs + held + max(topology, semantic) + one_run + 5 * 4 * weights
     per_arc = 800 if backbone == "gat" else 600
-    per_node = 4 * (3 * features + 3 * width * (1 + deeper) + settings.masker_hidden)
-    return per_arc * arcs + per_node * nodes + 5 * 4 * weights
+    activations = 3 * matrices if settings.norm == "none" else 3 * matrices + 2
+    per_node = 4 * (activations * width * (1 + deeper) + settings.masker_hidden)
+    held = 12 * features * nodes if stored is None else _PER_STORED * stored
+    return per_arc * arcs + held + per_node * nodes + 5 * 4 * weights
 
 
 def check_memory(needed: int, what: str, remedy: str) -> None:
@@ -62,9 +74,18 @@ def check_memory(needed: int, what: str, remedy: str) -> None:
 
 def check_claim(path: Path, size: int) -> None:
     """Refuses a file that would unfold to ``size`` bytes when that is absurd for its own size, or does not fit."""
-    if size > SMALL and size > MOST_RATIO * path.stat().st_size:
+    if size > SMALL and size > MOST_RATIO * held_bytes(path):
         raise InputError(f"{path} is small but would unfold to {_gib(size)}: no real data does, it is not read")
     check_memory(size, str(path), "a machine with more memory would help, or a smaller graph")
+
+
+def check_size(path: Path, most: int | None = None) -> int:
+    """The size of a regular file that may be read whole: at most ``most`` bytes, not mostly holes, and it fits."""
+    size = require_regular(path).st_size
+    if most is not None and size > most:
+        raise InputError(f"{path} is larger than {most // 2**20} MiB: no such file of gst is")
+    check_claim(path, size)
+    return size
 
 
 def _gib(size: int) -> str:
@@ -72,17 +93,9 @@ def _gib(size: int) -> str:
 
 
 def _free() -> int | None:
-    for line in _lines("/proc/meminfo"):
+    for line in read_lines(Path("/proc/meminfo")):
         if line.startswith("MemAvailable:"):
             return 1024 * int(line.split()[1])
-    return None
-
-
-def _container() -> int | None:
-    for limit, used in _GROUPS:
-        numbers = [line for path in (limit, used) for line in _lines(path)[:1]]
-        if len(numbers) == 2 and all(number.isdigit() for number in numbers):
-            return max(0, int(numbers[0]) - int(numbers[1]))
     return None
 
 
@@ -92,14 +105,7 @@ def _address_space() -> int | None:
     except ImportError:
         return None
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-    used = _lines("/proc/self/statm")
+    used = read_lines(Path("/proc/self/statm"))
     if limit == resource.RLIM_INFINITY or not used:
         return None
     return max(0, limit - int(used[0].split()[0]) * os.sysconf("SC_PAGE_SIZE"))
-
-
-def _lines(path: str) -> list[str]:
-    try:
-        return Path(path).read_text().splitlines()
-    except OSError:
-        return []

@@ -1,6 +1,7 @@
 """From a name or a user's module to a network bound to a graph."""
 
 from copy import deepcopy
+from typing import Any
 
 import torch
 from torch import nn
@@ -10,31 +11,46 @@ from gst.errors import InputError
 from gst.nn.backbones import BACKBONES, Backbone
 from gst.nn.features import Features, as_features
 from gst.nn.network import NativeNetwork, Network, OwnNetwork
+from gst.nn.own_input import check_outputs
+from gst.randomness import own_numbers
 from gst.resolve import resolve_name
 from gst.settings import Settings
+from gst.text import shown
 
 
 def build_backbone(name: str, inputs: int, outputs: int, settings: Settings) -> Backbone:
     """A freshly initialised backbone; the caller seeds."""
     name = resolve_name("backbone", name, BACKBONES)
-    extra = {"heads": settings.heads} if name == "gat" else {}
-    return BACKBONES[name](inputs, settings.hidden, outputs, layers=settings.layers, dropout=settings.dropout, **extra)
+    words: dict[str, Any] = {key: getattr(settings, key) for key in ("layers", "dropout", "residual", "norm")}
+    if name == "gat":
+        words["heads"] = settings.heads
+    return BACKBONES[name](inputs, settings.hidden, outputs, **words)
 
 
 def build_network(
     model: nn.Module | None,
     backbone: str,
     data: Data,
-    classes: int,
+    classes: int | None,
     settings: Settings,
     x: Features | None = None,
 ) -> Network:
-    """A network that may be trained without touching what the user holds; ``x``: the data's features, if at hand."""
+    """A network that may be trained without touching what the user holds.
+
+    ``classes``: how many outputs it has; None: as many as ``model`` has. ``x``: the data's features, if at hand.
+    """
     device = find_device(settings.device)
     if model is not None and not isinstance(model, Backbone):
-        return OwnNetwork(deepcopy(model).to(device), data.to(str(device)))
-    module = deepcopy(model) if model else build_backbone(backbone, data.x.shape[1], classes, settings)
-    return NativeNetwork(module.to(device), as_features(data.x.to(device)) if x is None else x)
+        return OwnNetwork(deepcopy(model).to(device), data.to(str(device)), classes)
+    if model is None:
+        assert classes is not None
+        module = build_backbone(backbone, data.x.shape[1], classes, settings)
+    else:
+        module = deepcopy(model)
+        check_outputs(module, module.outputs, classes)
+    if x is None:
+        x = as_features(data.x.to(device), next(module.parameters()).dtype)
+    return NativeNetwork(module.to(device), x)
 
 
 def reset_parameters(module: nn.Module) -> None:
@@ -50,13 +66,23 @@ def reset_parameters(module: nn.Module) -> None:
                 f"{type(part).__name__} has parameters but no reset_parameters(): a fresh model cannot be made of it"
             )
 
-    module.apply(forget)
+    with own_numbers():
+        module.apply(forget)
 
 
 def find_device(name: str) -> torch.device:
+    """A device that can compute: 1 + 1 is tried, for some can be named and hold tensors that have no values."""
     try:
         device = torch.device(name)
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError) as error:
-        raise InputError(f"device {name!r} is not available: {str(error).splitlines()[0]}") from None
+        torch.ones(1, device=device).add(1).item()
+    except Exception:  # every backend has errors of its own
+        others = "cpu or cuda" if torch.cuda.is_available() else "cpu"
+        raise InputError(f"device '{shown(name)}' is not available here: take {others}") from None
     return device
+
+
+def check_model(model: object) -> None:
+    """One clear line for whatever cannot be trained."""
+    if model is not None and not isinstance(model, nn.Module):
+        what = f"the class {model.__name__}" if isinstance(model, type) else f"a {type(model).__name__}"
+        raise InputError(f"model is {what}: an nn.Module is needed (a name such as 'gcn' goes to backbone=)")

@@ -1,9 +1,9 @@
 """Edges of an ``edge_index``, numbered by counting sorts: O(N + columns) where comparisons would take a log more."""
 
 import numpy as np
-from numba import njit
 
 from gst.errors import InputError
+from gst.jit import njit
 
 LOOP = -1  # the edge id of a column that is a self-loop
 

@@ -2,11 +2,11 @@
 
 import numpy as np
 import torch
-from numba import njit
 from torch import Tensor
 
 from gst.errors import InputError
 from gst.graph import EdgeSet
+from gst.jit import njit
 
 METIS_EDGES = 2_000_000  # beyond, METIS takes a minute and more, and 250 bytes an edge
 

@@ -13,21 +13,26 @@ from gst.artifact import flatten, unflatten
 from gst.batches import Batches, make_batches
 from gst.cache import Cache, Content, NoCache, anchor_settings, fingerprint
 from gst.checkpoint import Checkpoint, NoCheckpoint
+from gst.data.registry import published_name
 from gst.errors import InputError
 from gst.graph import EdgeSet, check_graph
 from gst.limits import check_memory, training_memory
-from gst.models import build_network, find_device, reset_parameters
+from gst.models import build_network, check_model, find_device, reset_parameters
+from gst.modes import usable
 from gst.nn import pyg_loaders
 from gst.nn.backbones import BACKBONES
 from gst.nn.features import as_features
+from gst.nn.layouts import is_sparse, stored_values
 from gst.nn.masker import Masker
 from gst.nn.network import Network, OwnNetwork
 from gst.partition import partition
+from gst.randomness import seeded
 from gst.resolve import resolve_name
 from gst.settings import make_settings
 from gst.state import capture, hash_of
 from gst.task import Task
-from gst.training import Teacher, Trainer, Watcher, seeded, silent, train
+from gst.training import Teacher, Trainer, Watcher, silent, train
+from gst.versions import of_method, training
 
 
 @dataclass(frozen=True)
@@ -53,10 +58,15 @@ class Problem:
         checkpoint: NoCheckpoint | None = None,
         **settings: Any,
     ) -> None:
+        check_graph(data)
+        check_model(model)
+        if not callable(watch):
+            raise InputError(f"watch is a {type(watch).__name__}: a function that is told of every epoch is needed")
+        data = usable(data)
         self.data, self.model, self.watch = data, model, watch
         self.checkpoint = checkpoint or NoCheckpoint()
         self.backbone = resolve_name("backbone", backbone, BACKBONES)
-        self.settings = make_settings(data.get("name"), self.backbone, settings)
+        self.settings = make_settings(published_name(data), self.backbone, settings)
         if model is not None and self.settings.batch == "neighbors":
             raise InputError(
                 "batch neighbors is for the backbones of gst: for a model of your own take clusters or full"
@@ -65,13 +75,14 @@ class Problem:
             raise InputError("setting loader = 'pyg': PyG's loaders need pyg-lib, which is not installed; take gst")
         if distributed.size() > 1 and self.settings.batch == "full":
             raise InputError(f"{distributed.size()} processes share no full batch: take --batch clusters or neighbors")
-        check_graph(data)
         task = Task.from_data(data)
         if model is None:  # nobody knows what an own model takes
             sizes = (int(data.num_nodes), data.edge_index.shape[1], data.x.shape[1], task.num_classes)
+            stored = stored_values(data.x).numel() if is_sparse(data.x) else None
             smaller = "batch clusters" if self.settings.batch == "full" else "fewer layers"
             remedy = f"a smaller hidden, {smaller} or a machine with more would help"
-            check_memory(training_memory(*sizes, self.backbone, self.settings), "training on this graph", remedy)
+            needed = training_memory(*sizes, self.backbone, self.settings, stored)
+            check_memory(needed, "training on this graph", remedy)
         edges = EdgeSet.from_data(data)
         self.device = find_device(self.settings.device)
         self.edges, self.task = edges.to(self.device), task.to(self.device)
@@ -128,13 +139,19 @@ class Problem:
     @property
     def depends(self) -> dict[str, Any]:
         """What training on the full graph depends on: the key of everything cached."""
-        return {"data": self._print, "backbone": self.backbone, **anchor_settings(self.settings)}
+        return {"data": self._print, "training": self._training, **anchor_settings(self.settings)}
 
-    def begin(self, **chosen: Any) -> None:
+    @property
+    def _training(self) -> str:
+        return training("own" if self.model is not None else self.backbone, self.settings.batch)
+
+    def begin(self, method: str, **chosen: Any) -> None:
         """Tells the checkpoint, if there is one, what is about to run, down to the last value that matters."""
         if isinstance(self.checkpoint, Checkpoint):
             own = {} if self.model is None else {"model": f"{type(self.model).__name__} {hash_of(capture(self.model))}"}
-            data = {"data": self._print, "backbone": self.backbone}
+            data = {"data": self._print, "backbone": self.backbone, "training": self._training}
+            algorithm = self.settings.recipe if method.lower() == "gst" else method.lower()
+            chosen |= {"method": method, "search": of_method(algorithm)}
             self.checkpoint.begin({**chosen, **own, **data, **self.settings.model_dump()})
 
     def network(self, seed: int | None = None) -> Network:
@@ -194,13 +211,22 @@ class Problem:
         tensors = {name: tensor.to(self.device) for name, tensor in tensors.items()}
         return Dense(unflatten("model", tensors), tensors["logits"], meta)
 
+    def answers(self, network: Network, keep: Tensor | None) -> Tensor:
+        """Evaluation-mode logits of a network on these edges (None: all)."""
+        edges = self.edges if keep is None else self.edges.subset(keep.to(self.device))
+        return self.trainer(network).logits(edges)
+
+    def agreement(self, logits: Tensor) -> float:
+        """Share of all nodes that a model with these logits answers as the dense one does on all edges."""
+        return self.task.agreement(logits.to(self.device), self.dense.logits)
+
     def distilled_scores(self, keep: Tensor) -> dict[str, float]:
         """Scores of fresh models that also learn from the dense one's answers: on these edges, and on none at all.
 
         The second, ``edgeless_…``, is the control: what it reaches, no edge is needed for.
         """
         if self.settings.batch != "full" or self.settings.setting != "transductive":
-            raise InputError("distill is for the full batch and the transductive setting")
+            raise InputError("distill is for the full batch and the transductive setting: give both")
         teacher = Teacher.of(self.task, self.dense.logits)
         with_edges = self.train_fresh(keep, "distilled", teacher)[1]
         return with_edges | self.train_fresh(torch.zeros_like(keep), "edgeless", teacher)[1]

@@ -1,6 +1,7 @@
 """One protocol for every method: the same training budget, chosen by validation, reported on test."""
 
 import time
+from collections.abc import Mapping
 from os import PathLike
 from typing import Any
 
@@ -10,13 +11,17 @@ from torch_geometric.data import Data
 
 from gst.cache import Cache, Content
 from gst.checkpoint import NoCheckpoint, opened
+from gst.modes import plain_torch
 from gst.problem import Problem
 from gst.resolve import resolve_name
 from gst.result import Result
 from gst.sparsifiers import METHODS
+from gst.sparsifiers.base import warn_below
 from gst.training import Watcher, silent
+from gst.versions import of_method
 
 
+@plain_torch()
 def sparsify(
     data: Data,
     method: str = "gst",
@@ -40,7 +45,10 @@ def sparsify(
         method: a name of ``gst methods``.
         backbone: a name of :data:`~gst.nn.backbones.BACKBONES`; or ``model``, your own module of PyG layers.
         sparsity: share of edges to remove; or ``keep``, the number of edges to keep.
-        dense: also train on the full graph for as many epochs, for ``metrics["dense_test"]``.
+        dense: also train on the full graph for as many epochs, for ``metrics["dense_test"]`` and
+            ``metrics["agreement"]``: the share of all nodes (of several labels: of nodes and labels) that the returned
+            model answers on the sparse graph as the dense model does on all edges. Recipe deploy has it in any case,
+            for it returns that dense model. Below 0.98 an :class:`~gst.errors.AgreementWarning` says so.
         retrain: also train a fresh model on the sparse graph, for ``metrics["retrain_test"]``.
         distill: also train a fresh model on the sparse graph that learns from the dense model's answers at nodes
             outside validation and test, for ``metrics["distilled_test"]``, and the control without any edge, for
@@ -59,7 +67,14 @@ def sparsify(
         problem.begin(method=method, options=own, **words, **({"distill": True} if distill else {}))
         result = solve(problem, method, own, **words, distill=distill)
     result.metrics["seconds"]["total"] = place.before + time.perf_counter() - start
+    warn_of_agreement(result.metrics)
     return result
+
+
+def warn_of_agreement(metrics: Mapping[str, Any]) -> None:
+    """An :class:`~gst.errors.AgreementWarning` where a run has changed more answers than it should."""
+    name = f"{metrics['method']} ({metrics['recipe']})" if "recipe" in metrics else metrics["method"]
+    warn_below(metrics["agreement"], f"{name} at sparsity {metrics['sparsity']:.1%}", stacklevel=5)
 
 
 def solve(
@@ -79,8 +94,10 @@ def solve(
     if METHODS[method].kind == "learned":
         fitted = make(model, backbone=problem.backbone, sparsity=sparsity, keep=keep, **own).fit_problem(problem)
         kept, scores, module, seconds = fitted.keep_, fitted.scores_, fitted.model_, fitted.seconds_
-        test = task.score(fitted.logits_.to(problem.device)[task.test], "test")
-        metrics = {"val": fitted.val_, "test": test}
+        logits, agreement = fitted.logits_.to(problem.device), fitted.agreement_
+        if agreement is None and dense:
+            agreement = problem.agreement(logits)
+        metrics: dict[str, Any] = {"val": fitted.val_, "test": task.score(logits[task.test], "test")}
         metrics |= problem.train_fresh(kept, "retrain")[1] if retrain else {}
     else:
         clock = problem.checkpoint.clock
@@ -91,9 +108,8 @@ def solve(
             kept, scores = transform.select(problem.edges.to(torch.device("cpu")))
             return {"kept": kept, "scores": scores}, {"seconds": clock() - start}
 
-        tensors, meta = problem.checkpoint.store.get(
-            "selection", {"method": method, "sparsity": sparsity, "keep": keep, "seed": chosen.seed}, select
-        )
+        depends = {**problem.depends, "search": of_method(method), "sparsity": sparsity, "keep": keep, **own}
+        tensors, meta = problem.checkpoint.store.get("selection", depends, select)
         kept, scored = tensors["kept"], clock()
         scores = problem.edges.to(torch.device("cpu")).to_columns(tensors["scores"], float("inf"))
         if own.get("weights") and bool(kept.any()):
@@ -102,8 +118,9 @@ def solve(
         network, found = on.train_fresh(which, "retrain")
         seconds = {"anchor": 0.0, "topology": meta["seconds"], "sparse": clock() - scored}
         metrics = {"val": found["retrain_val"], "test": found["retrain_test"]} | (found if retrain else {})
-        module = network.module
+        module, agreement = network.module, problem.agreement(on.answers(network, which)) if dense else None
     metrics |= problem.dense_scores() if dense else {}
+    metrics["agreement"] = agreement
     metrics |= problem.distilled_scores(kept.to(problem.device)) if distill else {}
     edges, edges_kept = problem.edges.to(torch.device("cpu")), int(kept.sum())
     return Result(

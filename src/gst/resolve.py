@@ -5,6 +5,7 @@ from difflib import get_close_matches
 from typing import TypeVar
 
 from gst.errors import InputError
+from gst.text import choices, shown
 
 T = TypeVar("T")
 
@@ -25,8 +26,10 @@ def resolve(kind: str, name: str, options: Mapping[str, T]) -> T:
 def resolve_name(kind: str, name: str, options: Iterable[str]) -> str:
     """The canonical spelling of ``name`` among ``options``."""
     names = {normal(option): option for option in options}
+    if not isinstance(name, str):
+        raise InputError(f"{kind} is a {type(name).__name__}: a name is needed, of {choices(names.values())}")
     if normal(name) in names:
         return names[normal(name)]
     close = get_close_matches(normal(name), names, n=1)
     hint = f"did you mean {names[close[0]]!r}? " if close else ""
-    raise InputError(f"unknown {kind} {name!r}: {hint}choose from {', '.join(names.values())}")
+    raise InputError(f"unknown {kind} '{shown(name)}': {hint}choose from {choices(names.values(), name)}")

@@ -1,5 +1,6 @@
 """A result: the sparse graph, the model, what was measured; on disk as safetensors and JSON."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike
@@ -10,16 +11,15 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
-from gst import artifact
+from gst import artifact, runfolder
+from gst.arguments import as_path
 from gst.compiled import Compiled, compile_model
 from gst.errors import InputError
+from gst.measured import check_metrics
 from gst.models import build_backbone
+from gst.modes import plain_torch
 from gst.packing import pack_graph, unpack_graph
 from gst.settings import Settings, make_settings
-
-FORMAT = 2
-READABLE = (1, 2)  # 1 has no hashes: a changed byte in its numbers cannot be seen
-_RUN, _GRAPH, _MODEL = "run.json", "graph.safetensors", "model.safetensors"
 
 
 @dataclass
@@ -35,25 +35,18 @@ class Result:
     own_model: bool = False
 
     def save(self, folder: str | PathLike[str]) -> Path:
-        """Writes the run folder, all of it or nothing; a result that was there before stays until this one is whole."""
-        place = Path(folder)
-        if place.exists() and not place.is_dir():
-            raise InputError(f"cannot write {place}: it is a file, a folder is needed")
+        """Writes the run folder in one step: at every instant it holds the result that was there before, or this one.
+
+        A folder that is neither empty nor a run of gst is refused, and left as it is.
+        """
+        as_path("folder", folder)
         if self.model is None:
             raise InputError("this result was loaded without its own model: give it to Result.load(folder, model=…)")
-        tensors, words = pack_graph(self.graph)
+        tensors, attributes = pack_graph(self.graph)
         tensors |= {"edge_mask": self.edge_mask, "scores": self.scores}
-        files = {_GRAPH: artifact.pack(tensors, words), _MODEL: artifact.pack(self.model.state_dict())}
-        run = {
-            "format": FORMAT,
-            "own_model": self.own_model,
-            "metrics": self.metrics,
-            "settings": self.settings.model_dump(),
-            "files": {name: artifact.digest(content) for name, content in files.items()},
-        }
-        files[_RUN] = artifact.pack_json(run)
-        artifact.write_together({place / name: content for name, content in files.items()})
-        return place
+        words = {"own_model": self.own_model, "metrics": self.metrics, "settings": self.settings.model_dump()}
+        parts = {"graph": artifact.pack(tensors, attributes), "model": artifact.pack(self.model.state_dict())}
+        return runfolder.write(folder, words, parts)
 
     def extend(self, data: Data, rule: Any = "auto") -> "Result":
         """The same run with new nodes: their edges are chosen by the rule that chose the others.
@@ -65,38 +58,40 @@ class Result:
         return extend(self, data, rule)
 
     @classmethod
+    @plain_torch()
     def load(cls, folder: str | PathLike[str], model: nn.Module | None = None) -> "Result":
         """Reads a run folder, from a stranger too: no code in it is run.
 
         ``model`` receives the weights of a run with an own model; without it such a run loads with ``model=None``.
         """
-        place = Path(folder)
-        if not (place / _RUN).is_file():
-            raise InputError(f"{place} is not a run folder: it has no {_RUN}")
-        run = artifact.read_json(place / _RUN, unsealed=(1,))
-        if run.get("format") not in READABLE:
-            raise InputError(f"{place / _RUN} has format {run.get('format')!r}: this gst reads formats 1 to {FORMAT}")
-        metrics, words, known = run.get("metrics"), run.get("settings"), run.get("files", {})
-        if not isinstance(metrics, dict) or not isinstance(words, dict) or not isinstance(known, dict):
-            raise InputError(f"{place / _RUN} has no metrics or no settings: it is not a whole run")
+        place = as_path("folder", folder) / runfolder.RUN
+        run, parts = runfolder.read(folder)
+        metrics, words = run.get("metrics"), run.get("settings")
+        if not isinstance(metrics, dict) or not isinstance(words, dict):
+            raise InputError(f"{place} has no metrics or no settings: it is not a whole run")
+        check_metrics(metrics, place)
         settings = make_settings(None, "gcn", words)
         sealed = run["format"] > 1
-        tensors, attributes = artifact.read_tensors(place / _GRAPH, sealed=sealed, known=known.get(_GRAPH))
+        (graph_path, graph_content), (model_path, model_content) = parts["graph"], parts["model"]
+        tensors, attributes = artifact.parse(graph_content, graph_path, sealed=sealed)
         if "edge_mask" not in tensors or "scores" not in tensors:
-            raise InputError(f"{place / _GRAPH} has no edge_mask or no scores: it is not the graph of a run")
+            raise InputError(f"{graph_path} has no edge_mask or no scores: it is not the graph of a run")
         mask, scores = tensors.pop("edge_mask"), tensors.pop("scores")
-        graph = unpack_graph(tensors, attributes, place / _GRAPH)
-        state, _ = artifact.read_tensors(place / _MODEL, sealed=sealed, known=known.get(_MODEL))
+        graph = unpack_graph(tensors, attributes, graph_path)
+        if mask.dtype != torch.bool or mask.dim() != 1 or scores.shape != mask.shape:
+            raise InputError(f"{graph_path}: edge_mask and scores have no value for each column of the dense graph")
+        if int(mask.sum()) != graph.edge_index.shape[1]:
+            raise InputError(f"{graph_path}: edge_mask keeps {int(mask.sum())} columns, edge_index has others")
+        state, _ = artifact.parse(model_content, model_path, sealed=sealed)
         own = bool(run.get("own_model"))
         if not own:
-            model = _empty_backbone(str(metrics.get("backbone")), state, graph, settings, place / _MODEL)
+            model = _empty_backbone(str(metrics.get("backbone")), state, graph, settings, model_path)
         if model is not None:
             try:
                 model.load_state_dict(state, assign=not own)
             except RuntimeError as error:
-                raise InputError(
-                    f"{place / _MODEL} does not fit the model: {str(error).splitlines()[-1].strip()}"
-                ) from None
+                reason = str(error).splitlines()[-1].strip()
+                raise InputError(f"{model_path} does not fit the model: {reason}") from None
             model.eval()
         return cls(graph, mask, scores, metrics, model, settings, own)
 
@@ -112,10 +107,11 @@ class Result:
 
 def _classes(state: Mapping[str, Tensor], path: Path) -> int:
     """Number of outputs, from the last layer's bias."""
-    biases = [name for name in state if name.startswith("layers.") and name.endswith(".bias")]
-    if not biases:
+    named = (re.fullmatch(r"layers\.(\d{1,9})\.bias", name) for name in state)
+    numbers = [int(match[1]) for match in named if match]
+    if not numbers:
         raise InputError(f"{path} holds no backbone of gst")
-    return state[max(biases)].numel()
+    return state[f"layers.{max(numbers)}.bias"].numel()
 
 
 def _empty_backbone(name: str, state: Mapping[str, Tensor], graph: Data, settings: Settings, path: Path) -> nn.Module:

@@ -10,7 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from gst import distributed
 from gst.checkpoint import Checkpoint, NoCheckpoint, read_run
-from gst.console import err
+from gst.console import err, say
 from gst.data.files import is_split_file
 from gst.data.loading import is_path
 from gst.errors import InputError, InterruptedRunError
@@ -29,10 +29,10 @@ def run_checkpoint(out: Path | None, every: float, words: Mapping[str, Any]) -> 
         unfinished = read_run(out)
         if unfinished is not None:
             threads = unfinished["identity"].get("threads")
-            if isinstance(threads, int) and 0 < threads <= MOST_THREADS:  # the last bits of a sum depend on it
+            if type(threads) is int and 0 < threads <= MOST_THREADS:  # the last bits of a sum depend on it
                 torch.set_num_threads(threads)
             if distributed.rank() == 0:
-                err.print(f"gst: resuming the unfinished run in {out}")
+                say(f"gst: resuming the unfinished run in {out}", to=err)
         try:
             yield checkpoint
         except InterruptedRunError as error:

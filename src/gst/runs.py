@@ -1,29 +1,30 @@
 """Many runs of one problem that differ in seed and sparsity alone: what can be shared is, what is done stays done."""
 
 import tempfile
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch_geometric.data import Data
 
 from gst import artifact
 from gst.cache import Cache, NoCache, fingerprint
 from gst.checkpoint import Checkpoint, NoCheckpoint, read_run
-from gst.errors import InputError
+from gst.data.registry import published_name
+from gst.errors import AgreementWarning, InputError
 from gst.nn.backbones import BACKBONES
 from gst.protocol import sparsify
 from gst.resolve import resolve_name
 from gst.result import Result
+from gst.runfolder import SEARCH, SHARED
 from gst.settings import make_settings
 from gst.sparsifiers import METHODS
 from gst.state import capture, hash_of
-from gst.version import __version__
+from gst.versions import surroundings
 
 FORMAT = 1
-_RUNS = "runs.json"
 _PARTS = [f"{kind}{part}" for kind in ("", "dense_", "retrain_") for part in ("val", "test")]
 
 
@@ -33,7 +34,7 @@ class Runs:
     def __init__(self, data: Data, method: str, chosen: dict[str, Any], *, retrain: bool, place: NoCheckpoint) -> None:
         self.data, self.method, self.chosen, self.place = data, resolve_name("method", method, METHODS), chosen, place
         self.retrain, self.identity = retrain, self._identity()
-        self._path = place.run / _RUNS if isinstance(place, Checkpoint) else None
+        self._path = place.run / SEARCH if isinstance(place, Checkpoint) else None
         self._measured = {} if self._path is None else _read(self._path, self.identity)
 
     def metrics(self, seed: int, sparsity: float) -> dict[str, Any]:
@@ -55,7 +56,9 @@ class Runs:
         if unfinished is not None and any(unfinished["identity"].get(name) != now[name] for name in now):
             self.forget()  # another order of runs than that of the process before
         more: dict[str, Any] = {"dense": True, "retrain": self.retrain, "checkpoint": self.place}
-        return sparsify(self.data, self.method, sparsity=sparsity, seed=seed, **more, **self.chosen)
+        with warnings.catch_warnings():  # most runs of a search only find out what is too much
+            warnings.simplefilter("ignore", AgreementWarning)
+            return sparsify(self.data, self.method, sparsity=sparsity, seed=seed, **more, **self.chosen)
 
     def forget(self) -> None:
         """Clears the state of a run that is finished: the next one would refuse to begin."""
@@ -63,15 +66,14 @@ class Runs:
             self.place.clear()
             self.place.before = 0.0
         if not isinstance(self.place.store, NoCache):
-            for path in self.place.store.folder.glob("selection-*"):  # one a run, as large as the graph
-                path.unlink()
+            self.place.store.drop("selection")  # one a run, as large as the graph
 
     def _identity(self) -> dict[str, Any]:
         """All that the outcome of a run depends on besides seed and sparsity."""
         own = {"cache", "watch", "model", "backbone", *METHODS[self.method].options}
         given = {name: value for name, value in self.chosen.items() if name not in own}
         backbone = resolve_name("backbone", self.chosen.get("backbone", "gcn"), BACKBONES)
-        settings = make_settings(self.data.get("name"), backbone, given).model_dump()
+        settings = make_settings(published_name(self.data), backbone, given).model_dump()
         model = self.chosen.get("model")
         return {
             "data": fingerprint(self.data),
@@ -80,9 +82,7 @@ class Runs:
             "backbone": backbone,
             "model": None if model is None else f"{type(model).__name__} {hash_of(capture(model))}",
             **{name: value for name, value in settings.items() if name != "seed"},
-            "gst": __version__,
-            "torch": torch.__version__,
-            "threads": torch.get_num_threads(),
+            **surroundings(),
         }
 
 
@@ -94,7 +94,7 @@ def opened_runs(data: Data, method: str, place: NoCheckpoint, chosen: dict[str, 
     """
     with tempfile.TemporaryDirectory() as folder:
         if chosen.get("model") is not None or chosen.get("cache") is False:
-            place.store = Cache(place.run / "shared" if isinstance(place, Checkpoint) else Path(folder))
+            place.store = Cache(place.run / SHARED if isinstance(place, Checkpoint) else Path(folder))
         yield Runs(data, method, chosen, place=place, **more)
 
 

@@ -1,14 +1,15 @@
 """Exact budgets and exact top-k: which edges stay, once every edge has a score."""
 
-import math
 from collections.abc import Callable
 
 import numpy as np
 import torch
-from numba import njit
 from torch import Tensor
 
+from gst.arguments import check_number
 from gst.errors import InputError
+from gst.jit import njit
+from gst.text import shown
 
 
 def budget(num_edges: int, sparsity: float | None = None, keep: int | None = None) -> int:
@@ -20,11 +21,14 @@ def budget(num_edges: int, sparsity: float | None = None, keep: int | None = Non
     if (sparsity is None) == (keep is None):
         raise InputError("give either sparsity= (share of edges to remove) or keep= (number of edges to keep)")
     if sparsity is not None:
-        if not (isinstance(sparsity, (int, float)) and math.isfinite(sparsity) and 0 <= sparsity < 1):
-            raise InputError(f"sparsity {sparsity} is outside [0, 1): it is the share of edges to remove")
+        check_number("sparsity", sparsity, "the share of edges to remove")
+        if not 0 <= sparsity < 1:
+            raise InputError(f"sparsity {shown(sparsity)} is outside [0, 1): it is the share of edges to remove")
         return num_edges - round(sparsity * num_edges)
-    if not (isinstance(keep, int) and 0 <= keep <= num_edges):
-        raise InputError(f"keep {keep} is outside 0 … {num_edges}: it is the number of edges to keep")
+    check_number("keep", keep, "the number of edges to keep", int)
+    assert keep is not None
+    if not 0 <= keep <= num_edges:
+        raise InputError(f"keep {shown(keep)} is outside 0 … {num_edges}: it is the number of edges to keep")
     return keep
 
 

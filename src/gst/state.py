@@ -97,14 +97,3 @@ def hash_of(tree: Any) -> str:
         total.update(f"{tensor.dtype} {list(tensor.shape)}".encode())
         total.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().data)
     return total.hexdigest()
-
-
-def random_state() -> list[Tensor]:
-    """The generators that training draws from: torch's, on the CPU and on every GPU."""
-    return [torch.get_rng_state(), *(torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [])]
-
-
-def restore_random(states: list[Tensor]) -> None:
-    torch.set_rng_state(states[0].cpu())
-    if states[1:]:
-        torch.cuda.set_rng_state_all([state.cpu() for state in states[1:]])

@@ -1,13 +1,14 @@
 """What a graph is trained for: labels, splits, loss, score and the divergence between two outputs."""
 
 from dataclasses import dataclass
+from itertools import combinations
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 from torch_geometric.data import Data
 
-from gst.errors import InputError
+from gst.errors import DivergedError, InputError
 from gst.evaluate.metrics import accuracy, mean_roc_auc, roc_auc
 
 SPLITS = ("train", "val", "test")
@@ -31,6 +32,7 @@ class Task:
             raise InputError("data has no x: node features are needed to train on")
         y = _labels(data)
         ids = {split: _nodes(data, split, y) for split in SPLITS}
+        _check_apart(data)
         metric = data.get("metric") or ("accuracy" if y.dim() == 1 else "rocauc")
         if metric not in ("accuracy", "rocauc"):
             raise InputError(f"unknown metric {metric!r}: choose from accuracy, rocauc")
@@ -64,8 +66,14 @@ class Task:
         """The likeliest class of every node, or 0 and 1 for its labels."""
         return (logits > 0).long() if self.multilabel else logits.argmax(-1)
 
+    def agreement(self, logits: Tensor, others: Tensor) -> float:
+        """Share of all nodes that both answer alike; of several labels, of all nodes and labels."""
+        return float((self.predict(logits) == self.predict(others)).double().mean())
+
     def score(self, logits: Tensor, split: str) -> float:
-        """Accuracy or ROC-AUC of the logits of one split's nodes, in percent."""
+        """Accuracy or ROC-AUC of the logits of one split's nodes, in percent; an error where they are no numbers."""
+        if not bool(logits.isfinite().all()):
+            raise DivergedError("the model's scores are not finite: features of moderate size or a smaller lr may help")
         y = self.y[getattr(self, split)]
         if self.multilabel:
             return 100 * mean_roc_auc(logits, y)
@@ -121,6 +129,17 @@ def _nodes(data: Data, split: str, y: Tensor) -> Tensor:
     if bool((y[ids] < 0).any()):
         raise InputError(f"{split}_mask has nodes without a label (y < 0): take them out of the mask")
     return ids
+
+
+def _check_apart(data: Data) -> None:
+    """No node may be in two parts: what is learned from could not be judged by."""
+    for one, two in combinations(SPLITS, 2):
+        shared = (data[f"{one}_mask"] & data[f"{two}_mask"]).nonzero().flatten()
+        if shared.numel():
+            raise InputError(
+                f"{shared.numel()} nodes, node {int(shared[0])} among them, are in both {one}_mask and {two}_mask: "
+                "a node belongs to one of training, validation and test"
+            )
 
 
 def _check_labels(y: Tensor, train: Tensor, metric: str) -> None:

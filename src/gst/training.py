@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from gst import distributed
 from gst.batches import Batch, Batches
 from gst.checkpoint import NoCheckpoint
+from gst.errors import DivergedError
 from gst.graph import EdgeSet
 from gst.nn.features import Features
 from gst.nn.layerwise import layerwise_logits
@@ -40,11 +41,12 @@ def silent(progress: Progress) -> None:
 
 
 @contextmanager
-def seeded(seed: int) -> Iterator[None]:
-    """Random numbers of one seed inside, the caller's own generator untouched outside."""
-    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
-        torch.manual_seed(seed)
+def in_epoch(phase: str, epoch: int) -> Iterator[None]:
+    """Says in which epoch numbers have ceased to be numbers."""
+    try:
         yield
+    except DivergedError as error:
+        raise DivergedError(f"epoch {epoch} of the {phase} phase: {error}") from None
 
 
 @dataclass(frozen=True)
@@ -190,8 +192,9 @@ def train(
     """Plain training on fixed edges, judged on them or others; leaves the network as it was at its best epoch."""
     at = Plain(trainer)
     for epoch in checkpoint.loop(phase, epochs, at, edges):
-        trainer.step(edges)
-        val = trainer.evaluate(judge or edges)
+        with in_epoch(phase, epoch):
+            trainer.step(edges)
+            val = trainer.evaluate(judge or edges)
         at.best.offer(val, epoch, trainer.state)
         watch(Progress(phase, epoch, epochs, val, at.best.val, sparsity))
     trainer.restore(at.best.kept)

@@ -2,10 +2,10 @@
 
 import numpy as np
 import torch
-from numba import njit
 from torch import Tensor
 
 from gst.graph import EdgeSet, undirected
+from gst.jit import njit
 
 
 @undirected

@@ -47,6 +47,31 @@ def test_the_quick_table_of_one_graph_and_backbone():
     assert {cell.settings["anchor_epochs"] + cell.settings["sparse_epochs"] for cell in cells} == {200}
 
 
+def settings_of(cell):
+    return make_settings(
+        cell.dataset, cell.backbone, {**cell.settings, **({"recipe": cell.recipe} if cell.recipe else {})}
+    )
+
+
+def test_large_graphs_are_trained_with_the_settings_that_go_with_them():
+    for dataset in ("Computers", "Physics"):
+        cells = chosen(cells_of("rq1", "quick"), f"dataset={dataset}")
+        expected = {backbone: make_settings(dataset, backbone, {}) for backbone in ("sage", "cluster-gcn")}
+        for cell in cells:
+            assert settings_of(cell).model_copy(update={"recipe": "deploy"}) == expected[cell.backbone]
+
+
+def test_the_paper_s_profile_runs_ogb_as_the_paper_does():
+    for cell in chosen(cells_of("rq1", "paper"), "dataset=ogbn-arxiv,dataset=ogbn-proteins,dataset=ogbn-products"):
+        found = settings_of(cell)
+        assert (found.sparse_epochs, found.lr, found.interval) == (300, 0.01, 3)
+        assert found.anchor_epochs == (100 if (cell.dataset, cell.backbone) == ("ogbn-arxiv", "cluster-gcn") else 200)
+        batch = {"sage": "neighbors", "cluster-gcn": "clusters"}[cell.backbone]
+        assert found.batch == ("full" if cell.method == "ugs" else batch)
+        assert f", {found.batch} 1," in cell.versions
+        assert found.setting == ("transductive" if cell.method == "ugs" or cell.recipe == "retrain" else "inductive")
+
+
 def test_a_command_names_its_cell_alone():
     cells = cells_of("rq5-schedule", "quick", seeds=4)
     for cell in cells[::7]:

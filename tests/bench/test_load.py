@@ -1,11 +1,14 @@
 """Rows from stores, files and folders; from strangers too."""
 
+from dataclasses import replace
+
 import pytest
 
-from gst.bench.load import load_rows
-from gst.bench.rows import write_csv
+from gst.bench.load import apart, load_rows
+from gst.bench.rows import Row, write_csv
 from gst.bench.store import Store
 from gst.errors import InputError
+from gst.versions import versions
 from report_rows import row, study_rows
 
 
@@ -55,7 +58,7 @@ def test_numbers_that_are_none_were_not_measured(tmp_path):
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"SQLite format 3\0 and then nothing", "no store"),
+        (b"SQLite format 3\0 and then nothing", "cannot use .* as a store"),
         (b"\xff\xfe\x00", "no record"),
         (b"", "no record"),
     ],
@@ -68,9 +71,9 @@ def test_damaged_files_get_one_line(tmp_path, content, words):
 
 def test_bad_numbers_and_bad_sparsity(tmp_path):
     write_csv(tmp_path / "a.csv", [row()])
-    text = (tmp_path / "a.csv").read_text()
+    text = "\n".join(line.rpartition(",")[0] for line in (tmp_path / "a.csv").read_text().splitlines())  # unsealed
     (tmp_path / "a.csv").write_text(text.replace(",0.4,0,", ",forty,0,"))
-    with pytest.raises(InputError, match="no record"):
+    with pytest.raises(InputError, match=r"line 2.*forty"):
         load_rows(tmp_path)
     (tmp_path / "a.csv").write_text(text.replace(",0.4,0,", ",nan,0,"))
     with pytest.raises(InputError, match="finite"):
@@ -82,3 +85,13 @@ def test_nothing_there(tmp_path):
         load_rows(tmp_path / "none")
     with pytest.raises(InputError, match="no rows"):
         load_rows(tmp_path)
+
+
+def test_rows_of_earlier_code_are_a_profile_of_their_own():
+    now = Row("rq1", "quick", "Cora", "gcn", "ugs", "", 0.4, 0, versions=versions("Cora", "gcn", "full", "ugs"))
+    then = replace(now, versions="cora 1, gcn 1, full 1, ugs 1")
+    assert [row.profile for row in apart([now, then, replace(now, versions="")])] == [
+        "quick",
+        "quick, earlier code",
+        "quick, earlier code",
+    ]

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gst.bench.rows import COLUMNS, Row, read_csv, write_csv
+from gst.bench.rows import WRITTEN, Row, read_csv, write_csv
 from gst.errors import InputError
 
 ROW = Row("rq1", "quick", "Cora", "gcn", "gst", "paper", 0.1, 3, key="k")
@@ -24,11 +24,11 @@ def test_text_gives_the_row_back(tmp_path_factory, words, number, count, facts):
 def test_columns_are_the_contract():
     text = (
         "experiment profile dataset backbone method recipe sparsity seed variation status reason edges_total "
-        "edges_kept metric val test retrain_val retrain_test warm_val warm_test dense_val dense_test seconds "
-        "spectrum_top spectrum_bottom macs_dense macs_sparse macs_paper dense_ms sparse_ms "
-        "weight_sparsity facts code command environment finished key"
+        "edges_kept metric val test retrain_val retrain_test warm_val warm_test dense_val dense_test agreement "
+        "seconds spectrum_top spectrum_bottom macs_dense macs_sparse macs_paper dense_ms sparse_ms "
+        "weight_sparsity facts versions code command environment finished key checksum"
     )
-    assert " ".join(COLUMNS) == text
+    assert " ".join(WRITTEN) == text
 
 
 def test_floats_keep_every_bit(tmp_path):

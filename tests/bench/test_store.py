@@ -57,8 +57,8 @@ def test_several_writers(tmp_path):
 
 
 def test_a_transaction_is_whole_or_not_there(tmp_path):
-    with Store(tmp_path / "a.db") as store, pytest.raises(sqlite3.Error):
-        store.add([ROW, replace(ROW, key="b", sparsity=object())])
+    with Store(tmp_path / "a.db") as store, pytest.raises(InputError, match="too large"):
+        store.add([ROW, replace(ROW, key="b", edges_kept=2**70)])
     with Store(tmp_path / "a.db") as store:
         assert store.rows() == []
 

@@ -67,5 +67,5 @@ def test_export_of_the_compiled_model(call, made, tmp_path):
     assert code == 0 and "layout rcm" in out and gst.load_compiled(target).precision == "bfloat16"
     code, _, err = call("export", run, "--layout", "fast", "--to", "csv")
     assert code == 2 and "either --to or --layout" in err
-    code, _, err = call("export", run, "--layout", "spiral")
+    code, _, err = call("export", run, "--layout", "spiral", "-o", tmp_path / "new")
     assert code == 2 and "unknown layout 'spiral'" in err

@@ -3,6 +3,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
+from gst import limits
 from gst.data.nodes import read_features, read_labels, read_split
 from gst.errors import InputError
 
@@ -18,7 +19,9 @@ def test_features_from_every_format(tmp_path):
     pd.DataFrame(X, columns=list("abc")).to_csv(tmp_path / "index.csv")
     pd.DataFrame(X, columns=list("abc")).iloc[[2, 0, 3, 1]].rename_axis("node").to_csv(tmp_path / "mixed.csv.gz")
     np.savetxt(tmp_path / "f.txt", X)
-    for name in ("f.npy", "f.npz", "s.npz", "f.parquet", "f.csv", "index.csv", "mixed.csv.gz", "f.txt"):
+    sparse = read_features(tmp_path / "s.npz")
+    assert isinstance(sparse, sp.csr_array) and sparse.dtype == np.float32 and np.array_equal(sparse.toarray(), X)
+    for name in ("f.npy", "f.npz", "f.parquet", "f.csv", "index.csv", "mixed.csv.gz", "f.txt"):
         features = read_features(tmp_path / name)
         assert features.dtype == np.float32 and features.flags.writeable
         assert np.array_equal(features, X)
@@ -45,9 +48,10 @@ def test_feature_tables_hold_numbers(tmp_path):
 
 
 def test_giant_sparse_shapes_are_refused_before_they_are_filled(tmp_path):
-    sp.save_npz(tmp_path / "s.npz", sp.coo_array(([1.0], ([0], [0])), shape=(10**5, 10**7)))
-    with pytest.raises(InputError, match="would unfold to 3725"):
-        read_features(tmp_path / "s.npz")
+    for shape in ((10**5, 10**7), (4, 10**9), (10**9, 4)):  # a column is a row of a model's weights
+        sp.save_npz(tmp_path / "s.npz", sp.coo_array(([1.0], ([0], [0])), shape=shape))
+        with pytest.raises(InputError, match="is small but would unfold to"):
+            read_features(tmp_path / "s.npz")
 
 
 @pytest.mark.parametrize(
@@ -158,3 +162,10 @@ def test_bad_splits(tmp_path):
     np.savez(tmp_path / "c.npz", train=np.ones(5, dtype=bool), val=[1], test=[2])
     with pytest.raises(InputError, match="train is a mask for 5 nodes, but the features have 4 rows"):
         read_split(tmp_path / "c.npz", 4)
+
+
+def test_one_long_text_among_many_short_ones_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(limits, "available_memory", lambda: 2**50)
+    (tmp_path / "y.csv").write_text("label\n" + "a\n" * 9_999 + "b" * 20_000 + "\n")
+    with pytest.raises(InputError, match=r"would unfold to 0\.7 GiB"):
+        read_labels(tmp_path / "y.csv", 10_000)

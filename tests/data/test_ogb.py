@@ -197,7 +197,7 @@ def test_no_files_and_no_network(tmp_path, monkeypatch):
     assert "no route to host" in message and "\n" not in message
     assert tree(tmp_path) == {}
     monkeypatch.setenv("GST_MIRROR", str(tmp_path / "mirror"))
-    with pytest.raises(InputError, match=str(tmp_path / "mirror" / "ogbn_arxiv")):
+    with pytest.raises(InputError, match="mirror/ogbn_arxiv"):
         fetch(ARXIV_SMALL, tmp_path / "root")
 
 

@@ -118,7 +118,7 @@ def test_broken_files(tmp_path):
         (HeteroData(), "does not load safely as a torch_geometric Data"),
         (torch.zeros(3), "holds a Tensor: it should hold a torch_geometric Data"),
         ({"x": torch.zeros(3, 2)}, "has no dense tensor 'y': x, y and edge_index are needed"),
-        (graph(x=torch.eye(6).to_sparse()), "has no dense tensor 'x'"),
+        (graph(y=torch.eye(6).to_sparse()), "has no dense tensor 'y'"),
         (graph(x=torch.zeros(6)), r"x has shape \(6,\)"),
         (graph(y=torch.zeros(5)), "one for each of the 6 nodes"),
         (graph(y=torch.full((6,), 0.5)), "y should be labels"),

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from gst.data.tables import kind_of, read_array, read_npz, read_sparse, read_table, require_kind
+from gst.data.tables import MOST_LINE, kind_of, read_array, read_npz, read_sparse, read_table, require_kind
 from gst.errors import InputError
 
 
@@ -36,6 +36,32 @@ def test_text_tables(tmp_path, name, text, columns, rows):
     assert list(table.columns) == columns and table.to_numpy().tolist() == rows
 
 
+@pytest.mark.parametrize(
+    ("text", "columns", "rows"),
+    [
+        ("True,1\n2,3\n", 2, 2),  # values, so no header
+        ("False\nTrue\nTrue\n", 1, 3),
+        ("0x10,5\n1,2\n", 2, 2),
+        ("nan,1\n2,3\n", 2, 2),
+        (",5\n1,2\n", 2, 2),
+        ("cat,0\ndog,1\n", 2, 2),
+        ("x,1\n2,3\n", 2, 2),
+        ("none,0\n1,2\n", 2, 1),  # as pandas writes numbered columns and an index of this name
+        ("a,b\nc,d\n", 2, 1),  # words alone are a header
+        ("label\ncat\ndog\n", 1, 2),
+        (",a,b\n0,1,2\n", 3, 1),
+        (",0,1\n0,0.5,0.1\n", 3, 1),
+        ("node,0,1\n0,0.5,0.1\n", 3, 1),
+        ("id,2019\n0,0.5\n", 2, 1),
+        ("source,target,\n0,1,\n", 3, 1),  # a separator at the end of every line
+        ('"San Juan, PR",0\n"Ponce, PR",1\n', 2, 2),
+    ],
+)
+def test_a_header_is_words_and_no_values(tmp_path, text, columns, rows):
+    table = read_table(write(tmp_path / "a.csv", text), names=("id", "source"))
+    assert table.shape == (rows, columns)
+
+
 def test_words_without_a_header_are_told_by_their_number(tmp_path):
     path = write(tmp_path / "labels.csv", "cat\ndog\n")
     assert len(read_table(path)) == 1
@@ -50,6 +76,9 @@ def test_words_without_a_header_are_told_by_their_number(tmp_path):
         ("empty.csv", b""),
         ("comments.txt", b"# only\n"),
         ("binary.txt", bytes(range(128, 256))),
+        ("nul.csv", b"0,1\n2,\x003\n"),
+        ("wide.csv", b"\xff\xfe" + "0,1\n".encode("utf-16-le")),
+        ("nul.csv.gz", gzip.compress(b"0,1\n2,\x003\n", mtime=0)),
         ("cut.csv.gz", gzip.compress(b"0,1\n" * 1000, mtime=0)[:20]),
         ("plain.csv.gz", b"0,1\n"),
         ("no.parquet", b"PAR1 and nothing"),
@@ -108,3 +137,30 @@ def test_formats_are_told_by_the_suffix(tmp_path):
         require_kind(Path("e.xlsx"), "edges", (".csv", ".npy"))
     with pytest.raises(InputError, match=r"no such file: .*gone\.csv"):
         read_table(tmp_path / "gone.csv")
+
+
+def test_lines_have_a_bound_wherever_they_are(tmp_path):
+    for name, text in {
+        "one.csv": "7" * (MOST_LINE + 2**21),
+        "late.csv.gz": "0,1\n" + "7" * (MOST_LINE + 2**21),
+    }.items():
+        with pytest.raises(InputError, match=rf"{name} has a line of more than 16 MiB"):
+            read_table(write(tmp_path / name, text))
+    fields = ["1.25"] * 20_000
+    assert read_table(write(tmp_path / "old.csv", "\r".join([",".join(fields)] * 200))).shape == (200, 20_000)
+
+
+def test_short_rows_below_a_wide_header_count_in_full(tmp_path, monkeypatch):
+    claims = []
+    monkeypatch.setattr("gst.data.tables.check_claim", lambda path, size: claims.append(size))
+    read_table(write(tmp_path / "a.csv", ",".join("abcdefgh") + "\n" + "1\n" * 99))
+    assert 8 * 8 * 100 <= max(claims) <= 8 * 8 * 102
+    with pytest.raises(InputError, match="more than 100000 columns"):
+        read_table(write(tmp_path / "b.csv", "," * 100_001 + "\n"))
+
+
+def test_an_archive_is_no_array(tmp_path):
+    np.savez(tmp_path / "a.npz", a=np.arange(3))
+    (tmp_path / "a.npz").rename(tmp_path / "a.npy")
+    with pytest.raises(InputError, match=r"a\.npy does not read as a numpy array"):
+        read_array(tmp_path / "a.npy")

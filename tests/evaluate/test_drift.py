@@ -100,4 +100,4 @@ def test_command_line(tmp_path, monkeypatch, capsys):
     code, out, _ = call(*words)
     assert code == 0 and "features dropped" in out and "20%" in out
     code, _, err = call("drift", tmp_path / "run")
-    assert code == 2 and "give it by --dataset or --edges" in err
+    assert code == 2 and "give it by --dataset, or by --edges" in err

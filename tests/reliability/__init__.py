@@ -1,1 +1,1 @@
-"""Kills, damage, faults, hostile files and fuzzing: short in the tests, at full length by ``make reliability``."""
+"""Kills, damage, faults, writers at once, hostile files, fuzzing: short in the tests, whole by ``make reliability``."""

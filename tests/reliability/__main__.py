@@ -5,45 +5,75 @@ Run by ``make reliability`` and, with ``fuzz`` alone and a time budget, by ``mak
 
 import argparse
 import json
+import multiprocessing
 import os
 import random
+import resource
 import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable, Iterable
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from reliability import damage, fuzz, hostile, kills
+import gst
+from gst import artifact
+from reliability import calls, damage, fuzz, hostile, kernels, kills, recording, saving, stores, sweeps, threads
 
-SHARE = {"gst": 0.6, "scan": 0.1, "ugs": 0.15, "mgspar": 0.15}  # of the kills
+FORK = multiprocessing.get_context("fork")
+TRIALS = [
+    "kills",
+    "sweeps",
+    "calls",
+    "damage",
+    "save",
+    "readers",
+    "record",
+    "numba",
+    "hostile",
+    "store",
+    "threads",
+    "fuzz",
+]
 
 
-def try_kills(count: int, place: Path, seed: int) -> dict[str, Any]:
-    """Must come first: forked children cannot train once their parent has."""
-    return {job: kills.kill_at_random(job, max(1, round(count * share)), place, seed) for job, share in SHARE.items()}
+def try_kills(jobs: list[str], count: int, place: Path, seed: int) -> dict[str, Any]:
+    """So many kills of every job."""
+    return _two_at_a_time(kills.kill_at_random, jobs, count, place, seed)
+
+
+def try_sweeps(count: int, place: Path, seed: int) -> dict[str, Any]:
+    return _two_at_a_time(sweeps.kill_sweeps, sweeps.ENGINES, count, place, seed)
+
+
+def _two_at_a_time(trial: Callable[..., Any], names: Iterable[str], *given: Any) -> dict[str, Any]:
+    with ProcessPoolExecutor(2, mp_context=FORK) as pool:
+        found = {name: pool.submit(trial, name, *given) for name in names}
+        return {name: future.result() for name, future in found.items()}
 
 
 def try_damage(place: Path) -> dict[str, Any]:
     """Every file of a result, and states and cached values of a run that was killed."""
     seen = {}
-    finished = place / "gst-reference"
+    finished = place / "paper-reference"
     for path in sorted(finished.iterdir()):
-        seen[path.name] = dict(damage.read_damaged(path, lambda: kills.gst.Result.load(finished)))
+        seen[path.name.split("-")[0]] = dict(damage.read_damaged(path, lambda: gst.Result.load(finished)))
     killed = False
     while not killed:  # in the sparse phase, with a second state of it on the disk; the next try if it was too fast
-        child = kills.start("gst", place / "damaged", every=0)
+        child = kills.start("paper", place / "damaged", every=0)
         while not killed and os.waitpid(child, os.WNOHANG)[0] == 0:
             if killed := bool(list((place / "damaged" / "checkpoint").glob("sparse.b.*"))):
                 os.kill(child, 9)
                 os.waitpid(child, 0)
     for path in sorted((place / "damaged" / "checkpoint").glob("*.safetensors")):
         kind = path.name.split("-")[0]
-        seen[kind] = dict(damage.read_damaged(path, lambda path=path: kills.artifact.read_tensors(path)))  # type: ignore[misc]
+        seen[kind] = dict(damage.read_damaged(path, lambda path=path: artifact.read_tensors(path)))  # type: ignore[misc]
     run = place / "damaged" / "checkpoint" / "run.json"
-    seen["checkpoint/run.json"] = dict(damage.read_damaged(run, lambda: kills.artifact.read_json(run)))
+    seen["checkpoint/run.json"] = dict(damage.read_damaged(run, lambda: artifact.read_json(run)))
     return seen
 
 
@@ -58,15 +88,41 @@ def try_hostile(place: Path) -> dict[str, Any]:
 
 
 def try_fuzz(examples: int, seconds: float, seed: int) -> dict[str, Any]:
+    """Half of the examples in each of two processes."""
+    halves = _two_at_a_time(_fuzz, ("one half", "other half"), examples / 2, seconds, seed)
+    total = {kind: sum((half[kind] for half in halves.values()), Counter()) for kind in ("topology", "learned")}
+    return {kind: dict(seen) for kind, seen in total.items()} | {"seed": seed}
+
+
+def _fuzz(name: str, examples: float, seconds: float, seed: int) -> dict[str, Counter[str]]:
     """Batches of topology methods and, a tenth as many, learned ones; stops at the number or at the time."""
     total: dict[str, Counter[str]] = {"topology": Counter(), "learned": Counter()}
     end = time.perf_counter() + seconds
-    rng = random.Random(seed)
+    rng = random.Random(f"{name} {seed}")
     while total["topology"].total() < examples and time.perf_counter() < end:
         for kind, batch in (("topology", 500), ("learned", 25)):
             torch.manual_seed(0)
             total[kind].update(fuzz.fuzz(batch, kind, seed=rng.randrange(2**31)))
-    return {kind: dict(seen) for kind, seen in total.items()} | {"seed": seed}
+    return total
+
+
+def apart(trial: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """What a trial finds in a process of its own: those of later ones, forked, could not train if this one had."""
+    here, there = FORK.Pipe(duplex=False)
+    process = FORK.Process(target=lambda: there.send(trial()))
+    process.start()
+    there.close()
+    try:
+        return here.recv()
+    except EOFError:
+        sys.exit(1)  # it has told why
+    finally:
+        process.join()
+
+
+def try_save(place: Path) -> dict[str, Any]:
+    """Saves that are killed in front of every call to the disk, over each kind of result and over none."""
+    return {start: saving.kill_saves(place, start) for start in saving.STARTS}
 
 
 def wrong(summary: dict[str, Any]) -> list[str]:
@@ -75,18 +131,33 @@ def wrong(summary: dict[str, Any]) -> list[str]:
     for job, seen in summary.get("kills", {}).items():
         bad = seen["failed_resumes"] + seen["different_results"] + seen["unreadable_states"]
         found += [f"kills of {job}"] if bad else []
+    for engine, seen in summary.get("sweeps", {}).items():
+        bad = "skipped" not in seen and sum(seen[what] for what in sweeps.BAD)
+        found += [f"kills of gst bench --engine {engine}"] if bad else []
+    found += ["threads"] if summary.get("threads", {}).get("different_values") else []
     found += [f"damage of {name}" for name, seen in summary.get("damage", {}).items() if seen.keys() != {"refused"}]
+    found += [f"damage of {n}" for n, seen in summary.get("store", {}).items() if seen.keys() - {"refused", "the same"}]
     for name, cost in summary.get("hostile", {}).items():
         found += [f"cost of {name}"] if cost["seconds"] > 2 or cost["mebibytes"] > 500 else []
+    found += [
+        f"save over {start}" for start, seen in summary.get("save", {}).items() if saving.wrong_saves(start, seen)
+    ]
+    for trial, bad in {"readers": ("failed", "mixed"), "record": ("lost", "failed"), "numba": kernels.BAD}.items():
+        found += [f"{trial}: {what}" for what in bad if summary.get(trial, {}).get(what)]
+    found += [f"calls: {', '.join(seen['faults'])}" for seen in summary.get("calls", {}).get("wrong", [])]
     return found
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="reliability")
-    parser.add_argument("trials", nargs="*", default=["kills", "damage", "hostile", "fuzz"])
-    parser.add_argument("--kills", type=int, default=100)
+    parser.add_argument("trials", nargs="*", default=TRIALS)
+    parser.add_argument("--kills", type=int, default=7, help="of every job")
+    parser.add_argument("--jobs", nargs="*", choices=kills.JOBS, help="that are killed, else all")
+    parser.add_argument("--sweeps", type=int, default=4, help="kills of gst bench with every engine")
+    parser.add_argument("--rounds", type=int, default=20, help="of runs in threads")
+    parser.add_argument("--calls", type=int, default=1000, help="random command lines")
     parser.add_argument("--examples", type=int, default=10_000)
-    parser.add_argument("--seconds", type=float, default=400, help="of fuzzing, at most")
+    parser.add_argument("--seconds", type=float, default=150, help="of fuzzing, at most")
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--place", type=Path)
     chosen = parser.parse_args()
@@ -97,14 +168,24 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         place = chosen.place or Path(folder)
         trials = {
-            "kills": lambda: try_kills(chosen.kills, place, chosen.seed),
+            "kills": lambda: try_kills(chosen.jobs or list(kills.JOBS), chosen.kills, place, chosen.seed),
+            "sweeps": lambda: try_sweeps(chosen.sweeps, place, chosen.seed),
+            "calls": lambda: calls.run_calls(chosen.calls, chosen.seed, place / "calls"),
             "damage": lambda: try_damage(place),
+            "save": lambda: try_save(place / "save"),
+            "readers": lambda: saving.load_beside_a_writer(place / "readers", 5000),
+            "record": lambda: recording.record_together(place / "record", 2, 100),
+            "numba": lambda: kernels.damage_caches(place / "numba"),
             "hostile": lambda: try_hostile(place),
+            "store": lambda: stores.flip(place, seed=chosen.seed),
+            "threads": lambda: threads.repeat(chosen.rounds, place, chosen.seed),
             "fuzz": lambda: try_fuzz(chosen.examples, chosen.seconds, chosen.seed),
         }
         for name in chosen.trials:
-            summary[name] = trials[name]()
-            print(f"{name} done after {time.perf_counter() - begun:.0f} s", file=sys.stderr)
+            summary[name] = apart(trials[name])
+            spent = resource.getrusage(resource.RUSAGE_CHILDREN)
+            took, used = time.perf_counter() - begun, spent.ru_utime + spent.ru_stime
+            print(f"{name} done after {took:.0f} s, {used:.0f} s of all processors", file=sys.stderr)
     summary |= {"wrong": wrong(summary), "minutes": round((time.perf_counter() - begun) / 60, 1)}
     print(json.dumps(summary, indent=2))
     sys.exit(1 if summary["wrong"] else 0)

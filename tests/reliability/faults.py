@@ -1,8 +1,9 @@
-"""A disk that is full, broken or closed, at every single call in turn."""
+"""A disk that is full, broken or closed, and a process that dies, at every single call in turn."""
 
 import errno
 import os
-from collections.abc import Iterator
+import signal
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -26,3 +27,31 @@ def failing(call: str, error: int, number: int) -> Iterator[list[int]]:
         yield made
     finally:
         setattr(os, call, real)
+
+
+@contextmanager
+def dying(number: int) -> Iterator[list[str]]:
+    """Inside, the process is killed at the ``number``-th call to the disk (0: never); gives those that were made."""
+    made: list[str] = []
+
+    def wrap(call: str) -> Callable[..., Any]:
+        real = getattr(os, call)
+
+        def fake(*args: Any, **kwargs: Any) -> Any:
+            made.append(call)
+            if len(made) == number:
+                if call == "write":  # half of it reaches the file
+                    real(args[0], bytes(args[1])[: len(args[1]) // 2])
+                os.kill(os.getpid(), signal.SIGKILL)
+            return real(*args, **kwargs)
+
+        return fake
+
+    before = {call: getattr(os, call) for call in (*CALLS, "open", "close", "unlink", "mkdir", "rmdir")}
+    for call in before:
+        setattr(os, call, wrap(call))
+    try:
+        yield made
+    finally:
+        for call, real in before.items():
+            setattr(os, call, real)

@@ -21,6 +21,7 @@ from gst import artifact
 from gst.data.nodes import read_features, read_labels
 from gst.data.tables import read_npz
 from gst.errors import InputError
+from reliability import unfolding
 
 MANY = 10**9
 
@@ -158,6 +159,7 @@ ALL = [
     wide_model,
     deep_model,
     path_out_of_the_folder,
+    *unfolding.ALL,
 ]
 
 

@@ -4,56 +4,51 @@ Children are forked from a parent that has imported everything but trained nothi
 than the job itself. Such a parent must not have run autograd, so tests start this in a process of its own.
 """
 
+import math
 import os
 import random
 import signal
 import sys
 import time
+import traceback
 from collections import Counter
 from pathlib import Path
 
 import torch
 
-import gst
-from gst import artifact, cli
+from gst import artifact
 from gst.errors import InputError
-
-SHORT = "--sparsity 0.5 --hidden 8 --anchor-epochs 30 --sparse-epochs 40 --interval 5 --retrain --no-cache --quiet"
-ITERATIVE = "--sparsity 0.1 --hidden 8 --anchor-epochs 10 --sparse-epochs 10 --no-cache --quiet"
-SMALL = "synthetic:nodes=150,degree=6"
-JOBS = {
-    "gst": f"run --dataset digits --method gst {SHORT}",
-    "scan": f"run --dataset digits --method scan {SHORT}",
-    "ugs": f"run --dataset {SMALL} --method ugs {ITERATIVE}",
-    "mgspar": f"run --dataset {SMALL} --method mgspar {ITERATIVE}",
-}
+from reliability.alike import MOST, differences
+from reliability.faults import dying
+from reliability.jobs import JOBS
 
 
-def start(job: str, folder: Path, every: float = 0.05) -> int:
-    """Forks a child that runs ``gst run … --out folder``."""
+def start(job: str, folder: Path, every: float = 0.05, dies: int = 0) -> int:
+    """Forks a child that does the job in this folder, and dies at its so-many-th call to the disk if that is not 0.
+
+    What it prints is in ``folder.out`` and ``folder.log``, the number of its calls to the disk in ``folder.calls``.
+    """
     child = os.fork()
     if child:
         return child
     try:
         torch.set_num_threads(1)
-        sink = os.open(folder.with_suffix(".log"), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-        os.dup2(sink, 1)
-        os.dup2(sink, 2)
-        sys.argv = ["gst", *JOBS[job].split(), "--checkpoint-every", str(every), "--out", str(folder)]
-        cli.main()
-    except SystemExit as stopped:
-        os._exit(int(stopped.code or 0))
+        for stream, name, how in ((1, ".out", os.O_TRUNC), (2, ".log", os.O_APPEND)):
+            os.dup2(os.open(folder.with_suffix(name), os.O_WRONLY | os.O_CREAT | how), stream)
+        code = 0
+        with dying(dies) as calls:
+            try:
+                JOBS[job].work(folder, every)
+            except SystemExit as stopped:
+                code = int(stopped.code or 0)
+        folder.with_suffix(".calls").write_text(str(len(calls)))
+        sys.stdout.flush()
+        os._exit(code)
+    except BaseException:
+        traceback.print_exc()
+        sys.stderr.flush()
     finally:
         os._exit(99)
-
-
-def same(folder: Path, reference: Path) -> bool:
-    """Whether two results are alike in every bit but those of clocks."""
-    first, second = gst.Result.load(folder), gst.Result.load(reference)
-    timed = {"seconds", "inference", "out"}
-    metrics = [{k: v for k, v in r.metrics.items() if k not in timed} for r in (first, second)]
-    tensors = [[r.edge_mask, r.scores, *r.model.state_dict().values()] for r in (first, second)]
-    return metrics[0] == metrics[1] and all(torch.equal(a, b) for a, b in zip(*tensors, strict=True))
 
 
 def unreadable(folder: Path) -> int:
@@ -72,39 +67,74 @@ def newest_phase(folder: Path) -> str:
     return states[-1].name.split(".")[0] if states else "before the first state"
 
 
-def kill_at_random(job: str, kills: int, place: Path, seed: int = 0) -> dict[str, object]:
-    """Kills and restarts one job after another until so many have been killed; what became of them."""
-    rng = random.Random(seed)
-    reference = place / f"{job}-reference"
+def cut_off(child: int, seconds: float, folder: Path, phase: str) -> int:
+    """Kills a child after so many seconds, counted from the first state of a phase if one is named; its exit code."""
+    deadline = math.inf if phase else time.perf_counter() + seconds
+    while (ended := os.waitpid(child, os.WNOHANG))[0] == 0:
+        if deadline == math.inf and any((folder / "checkpoint").glob(f"{phase}.[ab].*")):
+            deadline = time.perf_counter() + seconds
+        if time.perf_counter() >= deadline:
+            os.kill(child, signal.SIGKILL)
+            ended = os.waitpid(child, 0)
+            break
+        time.sleep(0.002)
+    return os.waitstatus_to_exitcode(ended[1])
+
+
+def undisturbed(job: str, folder: Path) -> float:
+    """How long it takes when nobody kills it."""
     began = time.perf_counter()
-    assert os.waitpid(start(job, reference), 0)[1] == 0, reference.with_suffix(".log").read_text()
-    length = time.perf_counter() - began
-    killed = failed = different = broken = finished = 0
+    code = os.waitstatus_to_exitcode(os.waitpid(start(job, folder), 0)[1])
+    assert code == 0, f"{job}: {folder.with_suffix('.log').read_text()}"
+    return time.perf_counter() - began
+
+
+def kill_at_random(job: str, kills: int, place: Path, seed: int = 0) -> dict[str, object]:
+    """Kills and restarts one job after another until so many have been killed; what became of them.
+
+    The first kill comes in the phase that the job names; of the others, one half at any instant, the other at a
+    call to the disk: those instants are short, and what goes wrong goes wrong there.
+    """
+    rng, aim = random.Random(f"{job} {seed}"), JOBS[job].aim
+    reference, twin = place / f"{job}-reference", place / f"{job}-twin"
+    length = min(undisturbed(job, reference), undisturbed(job, twin))  # kernels may be compiled in the first one
+    calls, wanted = int(twin.with_suffix(".calls").read_text()), JOBS[job].found(reference)
+    told = differences(JOBS[job].found(twin), wanted)
+    different = len(told[:1])
+    killed = broken = finished = 0
     phases: Counter[str] = Counter()
-    while killed < kills:
+    failures: list[str] = []
+    while len(failures) < MOST and (killed < kills or (aim and not phases[aim] and killed < kills + MOST)):
         folder = place / f"{job}-{finished}"
         while True:
-            child = start(job, folder)
-            deadline = time.perf_counter() + rng.uniform(0, length if killed < kills else 1e9)
-            while (ended := os.waitpid(child, os.WNOHANG))[0] == 0 and time.perf_counter() < deadline:
-                time.sleep(0.002)
-            if ended[0] == 0:
-                os.kill(child, signal.SIGKILL)
-                os.waitpid(child, 0)
-                killed += 1
-                phases[newest_phase(folder)] += 1
-                broken += unreadable(folder)
-                continue
-            failed += ended[1] != 0
-            different += ended[1] == 0 and not same(folder, reference)
-            finished += 1
-            break
+            aimed = aim if not phases[aim] and killed < kills + MOST else ""
+            amid = 0 if aimed or killed >= kills else rng.randint(0, 1) * rng.randint(1, calls)
+            seconds = rng.uniform(0, length / 10 if aimed else length)
+            if amid or not (aimed or killed < kills):
+                seconds = math.inf
+            ended = cut_off(start(job, folder, dies=amid), seconds, folder, aimed)
+            if ended != -signal.SIGKILL:
+                break
+            killed += 1
+            phases[newest_phase(folder)] += 1
+            broken += unreadable(folder)
+        if ended:
+            failures.append(f"exit code {ended}: {last_line(folder.with_suffix('.log'))}")
+        elif lines := differences(JOBS[job].found(folder), wanted):
+            different += 1
+            told += lines
+        finished += 1
     return {
         "kills": killed,
         "runs_finished": finished,
-        "failed_resumes": failed,
+        "failed_resumes": len(failures),
         "different_results": different,
         "unreadable_states": broken,
+        "told": [*failures, *told][:MOST],
         "phases": dict(phases),
         "uninterrupted_seconds": round(length, 2),
     }
+
+
+def last_line(log: Path) -> str:
+    return next(reversed(log.read_text().strip().splitlines()), "")

@@ -16,10 +16,11 @@ import gst
 from graphs import random_graph
 from gst.checkpoint import Checkpoint, NoCheckpoint
 from gst.errors import InputError, InterruptedRunError
+from gst.lock import RUN as LOCK
 from gst.lock import Lock
 from gst.problem import Problem
+from gst.randomness import seeded
 from gst.signals import graceful
-from gst.training import seeded
 
 FEW = {"hidden": 8, "anchor_epochs": 5, "sparse_epochs": 9, "interval": 3, "cache": False}
 BOUNDARIES = [("anchor", 1), ("anchor", 5), *(("sparse", epoch) for epoch in (1, 2, 3, 4, 5, 8, 9)), ("retrain", 7)]
@@ -188,10 +189,10 @@ def test_another_run_in_the_folder_is_refused_in_one_line(tmp_path):
 def test_a_second_process_gets_one_line_and_a_dead_owner_is_no_owner(tmp_path):
     with Lock(tmp_path), pytest.raises(InputError, match=f"in use by process {os.getpid()} on "):
         Lock(tmp_path)
-    assert not (tmp_path / ".lock").exists()
+    assert not (tmp_path / LOCK).exists()
     code = "import os, sys, pathlib; from gst.lock import Lock; Lock(pathlib.Path(sys.argv[1])); os._exit(9)"
     subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False)
-    assert (tmp_path / ".lock").exists()
+    assert (tmp_path / LOCK).exists()
     Lock(tmp_path).release()
 
 
@@ -229,15 +230,17 @@ def test_without_a_folder_a_signal_leaves_at_once():
 def test_clearing_removes_states_and_nothing_else(tmp_path):
     with pytest.raises(CutError), Checkpoint(tmp_path, every=0) as checkpoint:
         run("scan", watch=cut_after("retrain", 2), checkpoint=checkpoint)
-    (tmp_path / "checkpoint" / "notes.txt").write_text("mine")
-    (tmp_path / "checkpoint" / "run.json").unlink()  # a clearing that was killed
+    states = tmp_path / "checkpoint"
+    (states / "notes.txt").write_text("mine")
+    (states / "mine.safetensors").write_text("mine")
+    (states / "run.json").rename(states / "cleared.json")  # a clearing that was killed
     assert_same(run("scan", sparsity=0.3, checkpoint=tmp_path), run("scan", sparsity=0.3))
     with Checkpoint(tmp_path) as checkpoint:
         checkpoint.clear()
-    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["notes.txt"]
+    assert sorted(path.name for path in tmp_path.rglob("*") if path.is_file()) == ["mine.safetensors", "notes.txt"]
     with Checkpoint(tmp_path / "new" / "folder"):
         pass
-    assert not (tmp_path / "new" / "folder").exists()
+    assert not (tmp_path / "new").exists()
 
 
 def command(*words):
@@ -276,7 +279,7 @@ def test_the_command_line_is_interrupted_and_resumed(tmp_path):
     fourth.communicate()
     done = subprocess.run(command("run", "--resume", out, "--json"), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert sorted(path.name for path in out.iterdir()) == ["graph.safetensors", "model.safetensors", "run.json"]
+    assert sorted(path.name.split("-")[0] for path in out.iterdir()) == ["graph", "model", "run.json"]
     again = subprocess.run(command(*LONG, "--out", tmp_path / "plain"), capture_output=True, text=True, check=False)
     assert_same(gst.Result.load(out), with_out(gst.Result.load(tmp_path / "plain"), json.loads(done.stdout)))
     shown = subprocess.run(command("run", "--resume", out, "--json"), capture_output=True, text=True, check=False)
@@ -304,11 +307,11 @@ def test_resume_takes_no_other_options(tmp_path):
 
 
 def test_kills_at_random_instants(tmp_path):
-    words = [sys.executable, "-m", "reliability", "kills", "--kills", "6", "--place", str(tmp_path)]
+    few = ["--kills", "1", "--jobs", "scan", "set", "wd-glt", "own-ugs", "search-paper"]
+    words = [sys.executable, "-m", "reliability", "kills", *few, "--place", str(tmp_path)]
     folder = Path(__file__).parent.parent
     paths = os.pathsep.join([str(folder), str(folder / "sparsifiers"), *filter(None, [os.environ.get("PYTHONPATH")])])
     done = subprocess.run(words, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": paths})
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, done.stderr + done.stdout
     for found in json.loads(done.stdout)["kills"].values():
-        assert found["kills"] >= 1
-        assert (found["failed_resumes"], found["different_results"], found["unreadable_states"]) == (0, 0, 0)
+        assert found["kills"] >= 1 and found["told"] == []

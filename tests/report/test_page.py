@@ -212,7 +212,7 @@ def test_command_line(tmp_path, monkeypatch, capsys):
     told = json.loads(said)
     assert code == 0 and told["runs"] == told["done"] == 2 and told["skipped"] == ["other.csv"]
     assert told["bytes"] == out.stat().st_size and "<title>Mine &amp; yours</title>" in out.read_text()
-    code, said, err = call(monkeypatch, capsys, "--db", tmp_path / "rows.csv", "-o", out)
+    code, said, err = call(monkeypatch, capsys, "--db", tmp_path / "rows.csv", "-o", out, "--force")
     assert code == 0 and "2 runs" in said
     code, _, err = call(monkeypatch, capsys, tmp_path / "none", "-o", out)
     assert code == 2 and err.count("\n") == 1 and "not there" in err

@@ -9,6 +9,7 @@ from torch_geometric.data import Data
 
 from gst import EdgeSet
 from gst.problem import Problem
+from gst.randomness import seeded
 from gst.select import budget, top_k
 from gst.sparsifiers import METHODS as REGISTRY
 from gst.sparsifiers import (
@@ -21,7 +22,6 @@ from gst.sparsifiers import (
     TopologySparsifier,
 )
 from gst.sparsifiers.iterative import IterativeSparsifier
-from gst.training import seeded
 
 # a learned method is the same code at any size: one short epoch of a narrow network shows what the contract is about
 NARROW = {"hidden": 4, "heads": 2, "anchor_epochs": 1, "sparse_epochs": 2, "interval": 1, "cache": False}

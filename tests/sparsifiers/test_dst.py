@@ -8,9 +8,9 @@ from gst.anchor import find_anchor
 from gst.checkpoint import Checkpoint
 from gst.nn.masker import Masker
 from gst.problem import Problem
+from gst.randomness import seeded
 from gst.sparsifiers import dst
 from gst.sparsifiers import gst as loop
-from gst.training import seeded
 
 FEW = {"hidden": 8, "anchor_epochs": 4, "sparse_epochs": 9, "interval": 2, "cache": False}
 METHODS = [SET, RigL, SNFS, MEST]

@@ -9,10 +9,10 @@ from graphs import random_graph
 from gst import InputError
 from gst.cache import Cache
 from gst.problem import Problem
+from gst.randomness import seeded
 from gst.sparsifiers.iterative import fresh_network
 from gst.sparsifiers.ugs import Masked
 from gst.sparsifiers.wdglt import WDGLT, separation, sinkhorn
-from gst.training import seeded
 
 QUICK = {"hidden": 8, "heads": 2, "anchor_epochs": 2, "sparse_epochs": 3, "round_epochs": 2, "cache": False}
 

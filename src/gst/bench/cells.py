@@ -10,10 +10,10 @@ from typing import Any
 
 from gst.bench.rows import Row
 from gst.errors import InputError
+from gst.presets import preset
 from gst.resolve import normal
+from gst.versions import versions
 
-CODE = 1  # version of all that decides a number: to be raised with any change after which all results differ
-CHANGED = {"deploy": 2, "retrain": 2, "ugs+gst": 2}  # the version of what changed by itself, by recipe or method
 FILTERS = ("dataset", "backbone", "method", "recipe", "sparsity", "seed", "variation")
 
 
@@ -35,11 +35,17 @@ class Cell:
     spectrum: bool = False  # whether eigenvalues are compared as well
 
     def key(self, data: str) -> str:
-        """Hash of configuration, data (its fingerprint) and code version; the same work has the same key everywhere."""
+        """Hash of configuration, data (its fingerprint) and versions; the same work has the same key everywhere."""
         work = {name: value for name, value in asdict(self).items() if name not in ("experiment", "profile", "dataset")}
-        code = CHANGED.get(self.recipe or self.method, CODE)
-        text = json.dumps({**work, "data": data, "code": code}, sort_keys=True)
+        text = json.dumps({**work, "data": data, "versions": self.versions}, sort_keys=True)
         return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
+
+    @property
+    def versions(self) -> str:
+        """Of the code that decides the result."""
+        algorithm = self.recipe if self.recipe not in ("", "paper") else self.method
+        batch = {**preset(self.dataset, self.backbone), **self.settings}.get("batch", "full")
+        return versions(self.dataset, self.backbone, batch, algorithm)
 
     @property
     def varied(self) -> str:
@@ -59,7 +65,7 @@ class Cell:
         names = ("experiment", "profile", "dataset", "backbone", "method", "recipe", "sparsity", "seed")
         named = {name: getattr(self, name) for name in names}
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        return Row(**named, variation=self.varied, finished=now, command=self.command, **found)
+        return Row(**named, variation=self.varied, versions=self.versions, finished=now, command=self.command, **found)
 
     @property
     def group(self) -> tuple[Any, ...]:

@@ -14,6 +14,9 @@ RECIPES: tuple[str, ...] = get_args(Settings.model_fields["recipe"].annotation)
 TENTHS = tuple(n / 10 for n in range(1, 9))
 ROUNDS = (1, 3, 5, 7, 9, 11, 13)  # of lottery tickets, those of the paper's table
 
+VALUED = ("ugs", "wd-glt", "mgspar")  # give every edge a value of its own …
+WHOLE = {"batch": "full", "setting": "transductive"}  # … which takes the whole graph at once
+
 Variations = tuple[dict[str, Any], ...]
 AS_IT_IS: Variations = ({},)
 
@@ -28,7 +31,7 @@ class Profile:
     settings: dict[str, Any] = field(default_factory=dict)
     widths: dict[str, int] = field(default_factory=dict)  # hidden, where a data set has its own
     options: dict[str, dict[str, Any]] = field(default_factory=dict)  # by method, or by "method data set"
-    large_settings: dict[str, Any] = field(default_factory=dict)  # where they differ on large graphs
+    large_settings: dict[str, Any] | None = None  # of large graphs instead; {}: those that go with the data set
     thin: bool = False  # only the first and the last of everything that is a scale
 
 
@@ -50,8 +53,8 @@ PROFILES = {
         small=("Cora", "CiteSeer", "PubMed"),
         large=("Computers", "Physics"),
         settings={"hidden": 64, "lr": 0.01, "anchor_epochs": 100, "sparse_epochs": 100},
-        widths={"PubMed": 32, "Computers": 32, "Physics": 32},
-        large_settings={"anchor_epochs": 30, "sparse_epochs": 30, "interval": 5},
+        widths={"PubMed": 32},
+        large_settings={},
         # half as many rounds: every epoch of WD-GLT passes over all nodes twice, and those of large graphs take long
         options={
             "wd-glt PubMed": {"prune_ratio": 0.1},
@@ -194,10 +197,13 @@ def _cells(experiment: str, size: str, grid: Grid, seeds: int | None) -> Iterato
     for dataset, backbone, seed, method in product(
         datasets, grid.backbones, range(seeds or profile.seeds), grid.methods
     ):
-        settings = {**profile.settings, **(profile.large_settings if grid.size == "large" else {})}
+        own = profile.large_settings if grid.size == "large" else None
+        settings = dict(profile.settings if own is None else own)
         if dataset in profile.widths:
             settings["hidden"] = profile.widths[dataset]
         ticket = method.split("+")[0]
+        if ticket in VALUED and dataset.startswith("ogbn"):
+            settings |= WHOLE
         options = {**profile.options.get(ticket, {}), **profile.options.get(f"{ticket} {dataset}", {})}
         for recipe, variation in product(grid.recipes if method == "gst" else ("",), scale(grid.variations)):
             if "rounds" in variation:  # 5 % of the edges and 20 % of the weights go each time

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from gst.bench.rows import Row
 from gst.bench.runner import Plan
-from gst.console import err
+from gst.console import err, say
 
 
 class View:
@@ -81,6 +81,6 @@ def watching(title: str, plan: Plan, quiet: bool) -> Iterator[Callable[[Row], No
             words = (row.dataset, row.backbone, row.method, row.recipe, row.variation, f"{row.sparsity:g}")
             outcome = row.reason if row.status == "failed" else f"test {row.test:.1f}"
             what = " ".join(filter(None, words))
-            err.print(f"{what} seed {row.seed}: {outcome} · {view.caption()}", soft_wrap=True)
+            say(f"{what} seed {row.seed}: {outcome} · {view.caption()}", to=err)
 
         yield tell

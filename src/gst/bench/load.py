@@ -1,17 +1,17 @@
 """Rows from wherever they are: a store of ``gst bench``, a CSV file, a folder of either."""
 
-import csv
 import math
-import sqlite3
-from contextlib import closing
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from gst.bench.rows import COLUMNS, Row, read_csv
+from gst.bench.rows import Row, is_record, read_csv
+from gst.bench.store import read_store
 from gst.errors import InputError
+from gst.regular import open_regular
+from gst.versions import is_current
 
-_NEEDED = COLUMNS[:8]  # what names a run
 _MAGIC = b"SQLite format 3\0"
 _STORES = (".db", ".sqlite", ".sqlite3")
 
@@ -29,14 +29,14 @@ def load_rows(path: Path) -> Loaded:
     """All rows at this place, each run of an experiment once; where it failed and was done again, the one done."""
     if path.is_dir():
         files = sorted(f for f in path.iterdir() if f.suffix == ".csv" or f.suffix in _STORES)
-    elif path.is_file():
+    elif path.exists():
         files = [path]
     else:
         raise InputError(f"{path} is not there: a store of gst bench, a CSV file or a folder of them is needed")
     rows: dict[object, Row] = {}
     read, skipped = [], []
     for file in files:
-        if path.is_dir() and not _is_store(file) and not _is_record(file):
+        if path.is_dir() and not _is_store(file) and not is_record(file):
             skipped.append(file.name)
             continue
         read.append(file.name)
@@ -49,38 +49,18 @@ def load_rows(path: Path) -> Loaded:
     return Loaded(list(rows.values()), read, skipped)
 
 
+def apart(rows: Iterable[Row]) -> list[Row]:
+    """Rows of earlier versions of the code under a profile of their own: shown as such, never mixed with others."""
+    return [row if is_current(row.versions) else replace(row, profile=f"{row.profile}, earlier code") for row in rows]
+
+
 def _read(file: Path) -> list[Row]:
-    return _read_store(file) if _is_store(file) else read_csv(file)
+    return read_store(file) if _is_store(file) else read_csv(file)
 
 
 def _is_store(file: Path) -> bool:
-    try:
-        with file.open("rb") as stream:
-            return stream.read(len(_MAGIC)) == _MAGIC
-    except OSError as error:
-        raise InputError(f"cannot read {file}: {error.strerror}") from None
-
-
-def _is_record(file: Path) -> bool:
-    with file.open(encoding="utf-8", errors="replace", newline="") as stream:
-        return set(_NEEDED) <= set(next(csv.reader(stream), []))
-
-
-def _read_store(file: Path) -> list[Row]:
-    """The rows of the table whose columns are those of a row; nothing is written, whoever else has the file open."""
-    try:
-        with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as store:
-            store.row_factory = sqlite3.Row
-            for (table,) in store.execute(
-                "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name"
-            ).fetchall():
-                quoted = '"' + table.replace('"', '""') + '"'
-                columns = {column["name"] for column in store.execute(f"PRAGMA table_info({quoted})")}
-                if set(_NEEDED) <= columns:
-                    return [Row.from_words(dict(found)) for found in store.execute(f"SELECT * FROM {quoted}")]
-    except (sqlite3.Error, ValueError, TypeError) as error:
-        raise InputError(f"{file} is no store of gst bench: {error}") from None
-    raise InputError(f"{file} is no store of gst bench: no table has the columns of a row")
+    with open_regular(file) as stream:
+        return stream.read(len(_MAGIC)) == _MAGIC
 
 
 def _finite(row: Row) -> Row:

@@ -40,7 +40,7 @@ def _pivot(title: str, column: str, lines: Sequence[Line]) -> None:
         cells = [[cell.partition(" ±")[0] for cell in row] for row in cells]
         title += " · means; spreads in a wider window"
     console.table(title, ["", *(f"{s:.4g}" for s in sparsities)], cells)
-    console.out.print()
+    console.say("")
 
 
 def _mean(line: Line, column: str) -> str:

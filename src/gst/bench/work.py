@@ -30,12 +30,13 @@ from gst.nn.backbones import Backbone
 from gst.nn.features import Features
 from gst.problem import Problem
 from gst.protocol import solve
+from gst.randomness import seeded
 from gst.select import top_k
 from gst.sparsifiers import GST, METHODS, UGS
 from gst.sparsifiers.dst import MEST, SET, SNFS, SNIP, RigL
 from gst.sparsifiers.iterative import prune_count
 from gst.sparsifiers.ugs import train_ticket
-from gst.training import seeded, train
+from gst.training import train
 
 ALONG = (GST, SNIP, SET, SNFS, RigL, MEST)
 CLOCK_ROUNDS = 15  # of a cell's latency: more of them would take a fifth of a cell on PubMed
@@ -84,7 +85,7 @@ def _measure(cell: Cell, root: Path | None) -> dict[str, Any]:
     result = solve(problem, cell.method, cell.options, sparsity=cell.sparsity, dense=True)
     found, data, edges = result.metrics, problem.data, problem.edges
     keep = kept_edges(edges, result.edge_mask)
-    names = ("edges_total", "edges_kept", "metric", "val", "test", "dense_val", "dense_test")
+    names = ("edges_total", "edges_kept", "metric", "val", "test", "dense_val", "dense_test", "agreement")
     words = {name: found[name] for name in names}
     words |= fresh_scores(problem, keep) if own_model else {f"retrain_{name}": found[name] for name in ("val", "test")}
     words |= warm_scores(problem, keep)
@@ -176,6 +177,7 @@ def _ticket(cell: Cell, problem: Problem) -> dict[str, Any]:
         "metric": problem.task.metric,
         "val": val,
         "test": problem.trainer(network).evaluate(problem.edges.subset(keep), "test"),
+        "agreement": problem.agreement(problem.answers(network, keep)),
         "weight_sparsity": 1 - sum(int(mask.sum()) for mask in masks.values()) / sum(sizes),
         "seconds": seconds,
     }

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from gst import console
-from gst.commands.words import DataRoot, Json, print_json
+from gst.commands.words import DataRoot, Json, place_option, print_json
 
 DB = Path("runs/bench.db")
 
@@ -19,12 +19,14 @@ def bench(
     profile: Annotated[str, typer.Option(help="smoke, quick or paper: how large everything is")] = "quick",
     only: Annotated[str | None, typer.Option(help="filter such as dataset=cora,backbone=gcn")] = None,
     limit: Annotated[int | None, typer.Option(min=0, help="at most so many runs this time")] = None,
-    seeds: Annotated[int | None, typer.Option(min=1, help="number of seeds, instead of the profile's")] = None,
-    db: Annotated[Path, typer.Option(help="store of finished runs")] = DB,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, max=1000, help="number of seeds, instead of the profile's")
+    ] = None,
+    db: Annotated[Path, place_option(help="store of finished runs")] = DB,
     start: Annotated[Path | None, typer.Option("--from", help="record to go on from: folder, CSV or store")] = None,
-    record: Annotated[Path | None, typer.Option(help="folder to write the CSV record to")] = None,
+    record: Annotated[Path | None, place_option(help="folder to write the CSV record to")] = None,
     engine: Annotated[str, typer.Option(help="local or ray")] = "local",
-    workers: Annotated[int | None, typer.Option(min=1, help="processes, else one a core")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, max=4096, help="processes, else one a core")] = None,
     data_root: DataRoot = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="no progress")] = False,
     as_json: Json = False,
@@ -35,7 +37,7 @@ def bench(
     from gst.bench.experiments import EXPERIMENTS, PROFILES, cells_of  # noqa: PLC0415
     from gst.bench.live import watching  # noqa: PLC0415
     from gst.bench.load import load_rows  # noqa: PLC0415
-    from gst.bench.record import write_record  # noqa: PLC0415
+    from gst.bench.record import read_record, write_record  # noqa: PLC0415
     from gst.bench.runner import carry_out, make_plan  # noqa: PLC0415
     from gst.bench.show import show  # noqa: PLC0415
     from gst.bench.store import Store  # noqa: PLC0415
@@ -49,11 +51,13 @@ def bench(
     cells = list(chosen(cells_of(name, profile, seeds), only))
     if not cells:
         raise InputError(f"--only {only}: no run of {name} --profile {profile} is like that")
+    known = [] if start is None else load_rows(start).rows
+    if record is not None:
+        read_record(record, name)  # what cannot be added to is refused before hours of work
     with Store(db) as store:
         if engine == "local":
             nursery()
-        if start is not None:
-            store.add(load_rows(start).rows)
+        store.add(known)
         plan = make_plan(cells, store, limit, data_root)
         count = workers or _cores()
         try:
@@ -83,8 +87,8 @@ def bench(
         return
     show(name, lines)
     for reason in sorted({row.reason for row in failed}):
-        console.out.print(f"failed: {sum(row.reason == reason for row in failed)} × {reason}", soft_wrap=True)
-    console.out.print(f"{len(rows) - len(failed)} of {len(plan.cells)} runs done, in {db}", soft_wrap=True)
+        console.say(f"failed: {sum(row.reason == reason for row in failed)} × {reason}")
+    console.say(f"{len(rows) - len(failed)} of {len(plan.cells)} runs done, in {db}")
 
 
 def _cores() -> int:

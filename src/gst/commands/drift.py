@@ -6,11 +6,13 @@ from typing import Annotated, Any
 import typer
 
 from gst import console
-from gst.commands.words import Json, RunFolder, load_data, print_json
+from gst.commands.words import Json, RunFolder, dense_graph, print_json
+from gst.data.loading import is_path
 from gst.errors import InputError
 from gst.evaluate.drift import EPOCHS, SHARES
 from gst.evaluate.drift import drift as measure
 from gst.result import Result
+from gst.settings import MOST_EPOCHS
 
 
 def drift(
@@ -19,11 +21,13 @@ def drift(
     edges: Annotated[Path | None, typer.Option(help="own edge list, CSV, Parquet or .npy")] = None,
     features: Annotated[Path | None, typer.Option(help="own features, .npy, .npz, CSV or Parquet")] = None,
     labels: Annotated[Path | None, typer.Option(help="own labels, .npy, .npz, CSV or Parquet")] = None,
-    undirected: Annotated[bool, typer.Option("--undirected", help="own edge list names each pair once")] = False,
-    split: Annotated[str | None, typer.Option(help="number, public, paper, random, or a file")] = None,
+    undirected: Annotated[bool, typer.Option("--undirected", help="own data lists each pair once")] = False,
+    split: Annotated[str | None, typer.Option(help="for own files that have none: the run keeps its own")] = None,
     share: Annotated[list[float], typer.Option(help="of the features that change; may stand several times")] = SHARES,  # type: ignore[assignment]
-    epochs: Annotated[list[int], typer.Option(min=1, help="of further training; may stand several times")] = EPOCHS,  # type: ignore[assignment]
-    seed: Annotated[int, typer.Option(help="of what is chosen at random")] = 0,
+    epochs: Annotated[
+        list[int], typer.Option(min=1, max=MOST_EPOCHS, help="of further training; may stand several times")
+    ] = EPOCHS,  # type: ignore[assignment]
+    seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="of what is chosen at random")] = 0,
     data_root: Annotated[Path | None, typer.Option(help="folder of data and caches, else $GST_DATA")] = None,
     as_json: Json = False,
 ) -> None:
@@ -31,13 +35,11 @@ def drift(
     result = Result.load(run)
     if result.model is None:
         raise InputError(f"{run} has a model of your own: use gst.evaluate.drift.drift in Python")
-    if dataset is None and edges is None:
-        dataset = result.metrics["dataset"]
-        if dataset == "own data":
-            raise InputError(f"{run} is of your own data: give it by --dataset or --edges")
-    data = load_data(dataset, edges, features, labels, undirected, split, data_root)
+    if split is not None and (dataset or edges is None) and (dataset is None or not is_path(dataset)):
+        raise InputError("--split would have no effect: the run has its own split; it is for own files without one")
+    data = dense_graph(result, run, dataset, edges, features, labels, undirected, split, data_root)
     for name in ("x", "y", "train_mask", "val_mask", "test_mask"):  # the run's own, whatever split it had
-        data[name] = result.graph[name]
+        data[name] = result.graph.get(name)
     rows = measure(result, data, shares=share, epochs=epochs, seed=seed)
     m = result.metrics
     if as_json:
@@ -59,4 +61,4 @@ def drift(
     ]
     columns = ["change", "by", "same answers, %", "KL", "dense", "sparse"]
     console.table(title, columns, cells)
-    console.out.print("\nthe model of the run on both graphs; by: share of the features, or epochs")
+    console.say("", "the model of the run on both graphs; by: share of the features, or epochs")

@@ -8,7 +8,7 @@ import typer
 from torch_geometric.data import Data
 
 from gst import console
-from gst.commands.words import Json, RunFolder, load_data, print_json
+from gst.commands.words import Json, RunFolder, dense_graph, print_json
 from gst.compiled.model import PRECISIONS
 from gst.compiled.orders import ORDERS
 from gst.errors import InputError
@@ -26,10 +26,10 @@ def latency(
     edges: Annotated[Path | None, typer.Option(help="own edge list that the run was made of")] = None,
     features: Annotated[Path | None, typer.Option(help="own features, with --edges")] = None,
     labels: Annotated[Path | None, typer.Option(help="own labels, with --edges")] = None,
-    undirected: Annotated[bool, typer.Option("--undirected", help="own edge list names each pair once")] = False,
+    undirected: Annotated[bool, typer.Option("--undirected", help="own data lists each pair once")] = False,
     layout: Annotated[str, typer.Option(help="auto (the fastest), " + ", ".join(ORDERS))] = "auto",
     precision: Precision = "float32",
-    repeats: Annotated[int, typer.Option(min=2, help="rounds in which all take turns")] = 30,
+    repeats: Annotated[int, typer.Option(min=2, max=10_000, help="rounds in which all take turns")] = 30,
     data_root: Annotated[Path | None, typer.Option(help="folder of data, else $GST_DATA")] = None,
     as_json: Json = False,
 ) -> None:
@@ -39,14 +39,7 @@ def latency(
         raise InputError(
             f"{run} has an own model, whose code is not in it: in Python, gst.evaluate.latency.latency times it"
         )
-    named = dataset or (None if edges is not None else result.metrics.get("dataset"))
-    try:
-        data = load_data(named, edges, features, labels, undirected, None, data_root)
-    except InputError as error:
-        if dataset or edges:
-            raise
-        hint = "give it by --dataset, or by --edges, --features and --labels"
-        raise InputError(f"a run does not hold its dense graph: {hint} ({error})") from None
+    data = dense_graph(result, run, dataset, edges, features, labels, undirected, None, data_root)
     check_dense(result, data)
     found = measure.latency(result.model, data, result.graph, layout, precision, repeats)
     words = {name: result.metrics.get(name) for name in ("dataset", "method", "backbone", "sparsity")}
@@ -68,7 +61,7 @@ def latency(
         f"MMACs by the paper's convention {paper}",
         *([f"tried, ms: {tried}"] if tried else []),
     ]
-    console.out.print("\n" + "\n".join(lines))
+    console.say("", *lines)
 
 
 def _row(name: str, found: dict[str, Any]) -> list[str]:
@@ -103,4 +96,4 @@ def export_compiled(run: Path, layout: str, precision: str, target: Path, as_jso
     if as_json:
         print_json({"out": str(target), **words})
     else:
-        console.out.print(f"wrote {target} (layout {compiled.layout}; gst.load_compiled reads it)")
+        console.say(f"wrote {target} (layout {compiled.layout}; gst.load_compiled reads it)")

@@ -8,8 +8,9 @@ import typer
 
 from gst import console
 from gst.commands.bench import DB
-from gst.commands.words import Json, print_json
+from gst.commands.words import Force, Json, place_option, print_json
 from gst.errors import InputError
+from gst.places import check_file
 
 _PLACES = (DB, Path("results"))  # the store of gst bench, then the committed record
 
@@ -17,7 +18,8 @@ _PLACES = (DB, Path("results"))  # the store of gst bench, then the committed re
 def report(
     rows: Annotated[Path | None, typer.Argument(help="store of gst bench, CSV file or folder of them")] = None,
     db: Annotated[Path | None, typer.Option(help="the same, as an option")] = None,
-    output: Annotated[Path, typer.Option("--output", "-o", help="file to write")] = Path("report.html"),
+    output: Annotated[Path, place_option("--output", "-o", help="file to write")] = Path("report.html"),
+    force: Force = False,
     title: Annotated[str | None, typer.Option(help="heading of the page")] = None,
     show: Annotated[bool, typer.Option("--open", help="open it in the browser")] = False,
     as_json: Json = False,
@@ -31,6 +33,7 @@ def report(
     if rows is not None and db is not None:
         raise InputError("give the rows either as an argument or as --db, not both")
     loaded = load_rows(rows or db or _place())
+    check_file(output, force)
     page = render(loaded, title or TITLE).encode()
     artifact.write_bytes(output, page)
     done = sum(row.status == "done" for row in loaded.rows)
@@ -39,8 +42,8 @@ def report(
         print_json({**facts, "files": loaded.sources, "skipped": loaded.skipped})
     else:
         for name in loaded.skipped:
-            console.err.print(f"left out {name}: it holds no rows of gst bench", soft_wrap=True)
-        console.out.print(f"wrote {output}: {done} runs, {len(page) / 2**20:.1f} MiB", soft_wrap=True)
+            console.say(f"left out {name}: it holds no rows of gst bench", to=console.err)
+        console.say(f"wrote {output}: {done} runs, {len(page) / 2**20:.1f} MiB")
     if show:
         webbrowser.open(output.absolute().as_uri())
 

@@ -22,13 +22,18 @@ from gst.commands.words import (
     Split,
     Undirected,
     UseCache,
+    check_checkpoint,
+    check_read,
     load_data,
+    parsed_settings,
+    place_option,
     print_json,
     with_settings,
 )
+from gst.data.registry import published_name
 from gst.data.roots import data_root as find_data_root
 from gst.errors import InterruptedRunError
-from gst.extreme import Extreme
+from gst.extreme import MOST_SEEDS, Extreme
 from gst.extreme import search as find
 from gst.signals import graceful
 from gst.sparsifiers.options import parse_options
@@ -43,6 +48,7 @@ SURE = {
 
 @with_settings
 def search(
+    context: typer.Context,
     *,
     dataset: Dataset = None,
     edges: Edges = None,
@@ -54,13 +60,13 @@ def search(
     option: Options = None,
     backbone: BackboneName = "gcn",
     tolerance: Annotated[float, typer.Option(help="points that may be lost")] = 0.5,
-    seeds: Annotated[int, typer.Option(min=1, help="how many, from --seed on")] = 5,
+    seeds: Annotated[int, typer.Option(min=1, max=MOST_SEEDS, help="how many, from --seed on")] = 5,
     step: Annotated[float, typer.Option(help="of the grid of sparsities")] = 0.1,
     precision: Annotated[float, typer.Option(help="how closely the answer is looked for")] = 0.02,
     accuracy: Annotated[str, typer.Option(help="of which model: returned, fresh, or auto")] = "auto",
     decision: Annotated[str, typer.Option(help="what must be within the tolerance: mean, or bound")] = "mean",
     confidence: Annotated[float, typer.Option(help="of the intervals")] = 0.95,
-    out: Annotated[Path | None, typer.Option(help="folder for the result, the curve and all runs so far")] = None,
+    out: Annotated[Path | None, place_option(help="folder for the result, the curve and all runs so far")] = None,
     checkpoint_every: Annotated[float, typer.Option(min=0, help="seconds between two states in --out")] = EVERY,
     cache: UseCache = True,
     data_root: DataRoot = None,
@@ -69,15 +75,17 @@ def search(
     **settings: Any,
 ) -> None:
     """Find the largest sparsity that is as good as the dense graph; the same command goes on with what --out holds."""
+    check_checkpoint(context, out)
     data = load_data(dataset, edges, features, labels, undirected, split, data_root)
+    check_read(published_name(data), method, backbone, settings)
     chosen = {name: value for name, value in settings.items() if value is not None}
-    chosen |= parse_options(method, option or [])
-    if str(chosen.get("eigenpairs", "")).isdigit():
-        chosen["eigenpairs"] = int(chosen["eigenpairs"])
+    chosen = parsed_settings(chosen) | parse_options(method, option or [])
     chosen["cache"] = Cache(find_data_root(data_root) / "anchors") if cache else False
     chosen |= {"tolerance": tolerance, "seeds": seeds, "step": step, "precision": precision, "accuracy": accuracy}
     chosen |= {"decision": decision, "confidence": confidence, "backbone": backbone}
 
+    if out is not None:
+        curve.check(out)
     with nullcontext(NoCheckpoint()) if out is None else Checkpoint(out, checkpoint_every) as place:
         try:
             with graceful(place), console.err.status("", spinner="line") as status:
@@ -105,9 +113,10 @@ def show(found: Extreme, out: Path | None, as_json: bool) -> None:
     level = f"{found.confidence:.0%}"
     columns = ["removed", "edges", f"val, {level} interval", "", f"test, {level} interval", ""]
     console.table(title, columns, curve.lines(found))
-    console.out.print(
-        f"\nlargest sparsity within {found.tolerance:g} points: {curve.share(found.sparsity)} (share removed)"
+    console.say(
+        "",
+        f"largest sparsity within {found.tolerance:g} points: {curve.share(found.sparsity)} (share removed)",
     )
-    console.out.print(f"{SURE[found.verdict]}; {len(found.seeds)} seeds")
+    console.say(f"{SURE[found.verdict]}; {len(found.seeds)} seeds")
     if out is not None:
-        console.out.print(f"saved to {out}: run of seed {m['seed']}, curve.csv, curve.png (gst inspect {out})")
+        console.say(f"saved to {out}: run of seed {m['seed']}, curve.csv, curve.png (gst inspect {out})")

@@ -11,7 +11,17 @@ from torch import Tensor, nn
 from gst.nn import kernels
 from gst.nn.adjacency import Adjacency
 from gst.nn.features import Features, SparseFeatures
-from gst.nn.layers import ClusterGCNLayer, GATLayer, GCNLayer, GINLayer, SAGELayer, gcn_norm, mean_norm, sums_first
+from gst.nn.layers import (
+    ClusterGCNLayer,
+    GATLayer,
+    GCNLayer,
+    GINLayer,
+    Layer,
+    SAGELayer,
+    gcn_norm,
+    mean_norm,
+    sums_first,
+)
 
 
 @dataclass(frozen=True)
@@ -78,13 +88,30 @@ def linear(x: Operand, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     return x @ weight if bias is None else torch.addmm(bias, x, weight)
 
 
-class Convolution(nn.Module):
-    """act(Â·X·W + X·W_root + b) with Â's values at hand: GCN, GIN, GraphSAGE and Cluster-GCN."""
+class Normed(nn.Module):
+    """A layer with buffers, some of which may be missing, and perhaps a LayerNorm between sum and activation."""
+
+    root: Tensor | None
+    norm_weight: Tensor | None
+    norm_bias: Tensor | None
+
+    def __init__(self, **buffers: Tensor | None) -> None:
+        super().__init__()
+        for name, tensor in buffers.items():
+            self.register_buffer(name, tensor)
+
+    def normed(self, out: Tensor) -> Tensor:
+        if self.norm_weight is None:
+            return out
+        return nn.functional.layer_norm(out, out.shape[1:], self.norm_weight, self.norm_bias)
+
+
+class Convolution(Normed):
+    """act(norm(Â·X·W + X·W_root + b)) with Â's values at hand: GCN, GIN, GraphSAGE and Cluster-GCN."""
 
     values: Tensor
     weight: Tensor
     bias: Tensor
-    root: Tensor | None
 
     def __init__(
         self,
@@ -92,32 +119,37 @@ class Convolution(nn.Module):
         weight: Tensor,
         bias: Tensor,
         root: Tensor | None = None,
+        norm_weight: Tensor | None = None,
+        norm_bias: Tensor | None = None,
         *,
         sum_first: bool,
         relu: bool,
         narrow: bool,
     ) -> None:
-        super().__init__()
-        for name, tensor in {"values": values, "weight": weight, "bias": bias, "root": root}.items():
-            self.register_buffer(name, tensor)
+        super().__init__(
+            values=values, weight=weight, bias=bias, root=root, norm_weight=norm_weight, norm_bias=norm_bias
+        )
         self.sum_first, self.relu, self.narrow = sum_first, relu, narrow
 
     def forward(self, x: Operand, matrix: Rows) -> Tensor:
         if self.sum_first:
             assert isinstance(x, Tensor)
             out = linear(matrix.product(self.values, self.rounded(x)), self.weight, self.bias)
-            out = out if self.root is None else out.addmm_(x.float(), self.root)
+            out = self.normed(out if self.root is None else out.addmm_(x.float(), self.root))
             return out.relu_() if self.relu else out
         moved = self.rounded(linear(x, self.weight))
         own = self.bias if self.root is None else linear(x, self.root, self.bias)
-        return matrix.product(self.values, moved, own, self.relu)
+        if self.norm_weight is None:
+            return matrix.product(self.values, moved, own, self.relu)
+        out = self.normed(matrix.product(self.values, moved, own))
+        return out.relu_() if self.relu else out
 
     def rounded(self, x: Tensor) -> Tensor:
         """What rows are summed from, at half the width if wanted."""
         return x.bfloat16() if self.narrow else x.float()
 
 
-class Attention(nn.Module):
+class Attention(Normed):
     """A layer of GAT; source and target logits of all heads come from one product with ``attend``."""
 
     values: Tensor
@@ -126,11 +158,20 @@ class Attention(nn.Module):
     attend: Tensor  # [heads · d, 2 · heads]
 
     def __init__(
-        self, values: Tensor, weight: Tensor, bias: Tensor, attend: Tensor, *, elu: bool, narrow: bool
+        self,
+        values: Tensor,
+        weight: Tensor,
+        bias: Tensor,
+        attend: Tensor,
+        root: Tensor | None = None,
+        norm_weight: Tensor | None = None,
+        norm_bias: Tensor | None = None,
+        *,
+        elu: bool,
+        narrow: bool,
     ) -> None:
-        super().__init__()
-        for name, tensor in {"values": values, "weight": weight, "bias": bias, "attend": attend}.items():
-            self.register_buffer(name, tensor)
+        parts = {"values": values, "weight": weight, "bias": bias, "attend": attend}
+        super().__init__(**parts, root=root, norm_weight=norm_weight, norm_bias=norm_bias)
         self.elu, self.narrow = elu, narrow
 
     def forward(self, x: Operand, matrix: Rows) -> Tensor:
@@ -138,6 +179,7 @@ class Attention(nn.Module):
         source, target = (hidden @ self.attend).chunk(2, dim=1)
         moved = hidden.bfloat16() if self.narrow else hidden
         out = matrix.attention(self.values, moved, source, target, self.bias)
+        out = self.normed(out if self.root is None else out.add_(linear(x, self.root)))
         return nn.functional.elu_(out) if self.elu else out
 
 
@@ -155,17 +197,25 @@ def entry_values(layer: Any, adjacency: Adjacency) -> Tensor:
 KNOWN = (GCNLayer, GINLayer, SAGELayer, ClusterGCNLayer, GATLayer)
 
 
-def compile_layer(layer: Any, values: Tensor, nnz: int, x: tuple[int, bool], last: bool, narrow: bool) -> nn.Module:
+def compile_layer(
+    layer: Layer, norm: nn.LayerNorm | None, values: Tensor, nnz: int, x: tuple[int, bool], last: bool, narrow: bool
+) -> nn.Module:
     """``x``: how many nodes there are and whether what comes in is a dense tensor."""
     nodes, dense = x
-    weight, bias = layer.weight.detach().cpu().clone(), layer.bias.detach().cpu().clone()
+    weight, bias = _copy(layer.weight), _copy(layer.bias)
+    more = {"root": None if layer.root is None else _copy(layer.root)}
+    if norm is not None:
+        more |= {"norm_weight": _copy(norm.weight), "norm_bias": _copy(norm.bias)}
     if isinstance(layer, GATLayer):
         ends = [torch.block_diag(*part.detach().cpu()) for part in (layer.attend_source, layer.attend_target)]
         attend = torch.cat([end.view(layer.heads, -1).t() for end in ends], dim=1)
-        return Attention(values, weight, bias, attend.contiguous(), elu=not last, narrow=narrow)
-    root = layer.root.detach().cpu().clone() if isinstance(layer, SAGELayer) else None
-    first = dense and sums_first(nodes, nodes, nnz, *weight.shape)
-    return Convolution(values, weight, bias, root, sum_first=first, relu=not last, narrow=narrow)
+        return Attention(values, weight, bias, attend.contiguous(), **more, elu=not last, narrow=narrow)
+    first = dense and sums_first(nodes, nodes, nnz, weight.shape[0], weight.shape[1])
+    return Convolution(values, weight, bias, **more, sum_first=first, relu=not last, narrow=narrow)
+
+
+def _copy(parameter: Tensor) -> Tensor:
+    return parameter.detach().cpu().clone()
 
 
 def as_operand(x: Features) -> Operand:

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from copy import copy, deepcopy
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ from gst.graph import EdgeSet
 from gst.nn.backbones import Backbone
 from gst.nn.compat import TOLERANCE, call_model
 from gst.nn.features import Features, as_features
+from gst.nn.layouts import rows_of
+from gst.nn.own_input import graph_for
 from gst.resolve import resolve_name
 
 PRECISIONS = ("float32", "bfloat16")
@@ -136,7 +139,7 @@ def compile_model(
     native = native and all(p.dtype == torch.float32 for p in model.parameters())
     if native:
         if x is None or features != "float32":
-            x = as_features(_rounded(graph.x.detach().cpu().float(), features))
+            x = _rounded(as_features(graph.x.cpu()), features)
         build = _backbone(model, x, edges, features)  # type: ignore[arg-type]
     elif features == "float32":
         build = _own_model(model, graph.cpu() if graph.is_cuda else graph)
@@ -186,8 +189,10 @@ def _least_ms(*programs: Compiled, repeats: int = 5) -> list[float]:
     return least
 
 
-def _rounded(x: Tensor, precision: str) -> Tensor:
-    return x.bfloat16().float() if precision == "bfloat16" else x
+def _rounded(x: Features, precision: str) -> Features:
+    if precision != "bfloat16":
+        return x
+    return x.bfloat16().float() if isinstance(x, Tensor) else replace(x, values=x.values.bfloat16().float())
 
 
 def _backbone(model: Backbone, x: Features, edges: EdgeSet, precision: str) -> Build:
@@ -210,8 +215,8 @@ def _backbone(model: Backbone, x: Features, edges: EdgeSet, precision: str) -> B
             moved = {key: value[entries] for key, value in moved.items()}
         operand, layers = features if name == "natural" else features[permutation], nn.ModuleList()
         for i, (layer, value) in enumerate(zip(model.layers, values, strict=True)):
-            into = (edges.num_nodes, i > 0 or dense)
-            layers.append(compile_layer(layer, moved[id(value)], col.numel(), into, i == last, narrow))
+            into, norm = (edges.num_nodes, i > 0 or dense), model.norms[i] if i < len(model.norms) else None
+            layers.append(compile_layer(layer, norm, moved[id(value)], col.numel(), into, i == last, narrow))  # type: ignore[arg-type]
         if narrow and isinstance(operand, Tensor) and only_summed(layers[0]):
             operand = operand.bfloat16()
         return CompiledBackbone(permutation, rows, operand, layers, layout=name, precision=precision)
@@ -232,6 +237,7 @@ def _own_model(model: nn.Module, graph: Data) -> Build:
     module = deepcopy(model).cpu().eval()
     for parameter in module.parameters():
         parameter.requires_grad_(False)
+    graph = graph_for(module, graph)
     natural = CompiledModel(torch.arange(int(graph.num_nodes)), graph, module, layout="natural")
 
     def build(name: str, permutation: Tensor) -> Compiled:
@@ -259,7 +265,7 @@ def reordered(graph: Data, permutation: Tensor) -> Data:
         elif isinstance(value, Tensor) and graph.is_edge_attr(name):
             found[name] = value[columns]
         elif isinstance(value, Tensor) and graph.is_node_attr(name):
-            found[name] = value[permutation]
+            found[name] = rows_of(value, permutation)
     return found
 
 

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from gst import artifact
+from gst.arguments import as_path
 from gst.compiled.layers import Attention, Convolution, Operand, Rows, SparseRows
 from gst.compiled.model import PRECISIONS, Compiled, CompiledBackbone, CompiledModel, only_summed
 from gst.compiled.orders import ORDERS
@@ -50,7 +51,7 @@ def save_compiled(compiled: Compiled, path: str | PathLike[str]) -> Path:
         packed, words["graph"] = pack_graph(compiled.graph)
         tensors |= artifact.flatten("graph", packed) | artifact.flatten("model", compiled.model.state_dict())
         words["kind"] = "own"
-    target = Path(path)
+    target = as_path("path", path)
     artifact.write_tensors(target, tensors, words)
     return target
 
@@ -60,7 +61,7 @@ def load_compiled(path: str | PathLike[str], model: nn.Module | None = None) -> 
 
     ``model`` receives the weights of a file with an own model, and is what such a file needs to be called.
     """
-    place = Path(path)
+    place = as_path("path", path)
     tensors, words = artifact.read_tensors(place)
     if words.get("format") != FORMAT or words.get("kind") not in ("backbone", "own"):
         raise InputError(f"{place} is no compiled model of format {FORMAT}: gst export RUN --layout fast writes one")
@@ -159,8 +160,10 @@ def _read_layer(check: _Checked, i: int, words: Any, inputs: int, nnz: int) -> A
         heads = attend.shape[1] // 2
         check(heads > 0 and attend.shape[1] == 2 * heads and outputs % heads == 0, f"layer {i} has no whole heads")
         parts["attend"] = attend
-    elif f"layers/{i}/root" in check.tensors:
-        parts["root"] = check.tensor(f"layers/{i}/root", torch.float32, (inputs, outputs))
+    more = {"root": (inputs, outputs), "norm_weight": (outputs,), "norm_bias": (outputs,)}
+    for name in (name for name in more if f"layers/{i}/{name}" in check.tensors):
+        parts[name] = check.tensor(f"layers/{i}/{name}", torch.float32, more[name])
+    check(("norm_weight" in parts) == ("norm_bias" in parts), f"layer {i} has half a normalisation")
     return cls(**parts, **{flag: words[flag] for flag in flags})
 
 

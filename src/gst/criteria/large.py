@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from gst.graph import EdgeSet
+from gst.jit import njit
 from gst.nn.kernels import fetch, over_rows, product
 from gst.nn.neighbours import row_sums
 from gst.nn.sampler import mix

@@ -7,12 +7,12 @@ so w_ij R_ij is the topology criterion of the Laplacian over *all* its eigenpair
 
 import numpy as np
 import torch
-from numba import njit
 from torch import Tensor
 
 from gst.criteria import large
 from gst.criteria.laplacian import Laplacian
 from gst.graph import EdgeSet
+from gst.jit import njit
 
 _BLOCK = 32  # right-hand sides solved together
 _SPAN = 1 << 20  # edges looked at together

@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from gst.data.reading import shown
 from gst.data.tables import TABLES, read_array, read_table, require_kind
 from gst.errors import InputError
+from gst.text import shown
 
 SOURCES = ("source", "src", "from", "fromnodeid", "from_node_id", "u", "head", "node1")
 TARGETS = ("target", "dst", "dest", "destination", "to", "tonodeid", "to_node_id", "v", "tail", "node2")
@@ -24,7 +24,7 @@ def read_edges(path: Path, nodes: int) -> dict[str, np.ndarray]:
     kind = require_kind(path, "edges", (*TABLES, ".npy"))
     if kind == ".npy":
         return {"edge_index": _from_array(read_array(path), path, nodes)}
-    table = read_table(path, comment="#")
+    table = read_table(path, comment="#", names=(*SOURCES, *TARGETS, *WEIGHTS))
     if table.shape[1] < 2:
         raise InputError(f"{path} has one column: an edge list needs two, source and target")
     names = [str(name) for name in table.columns]
@@ -55,10 +55,12 @@ def node_ids(columns: Sequence[pd.Series | np.ndarray], path: Path, nodes: int) 
 
 
 def _numbers(column: pd.Series | np.ndarray) -> np.ndarray:
-    """Integers as they are, everything else as floats, NaN where it is no number."""
+    """Integers as they are, everything else as floats, NaN where it is no number, as truth values are not."""
     values = pd.Series(column)
     if values.dtype.kind in "iu":
         return values.to_numpy()
+    if values.dtype.kind == "b":
+        return np.full(len(values), np.nan)
     return pd.to_numeric(values, errors="coerce").to_numpy(np.float64, na_value=np.nan)
 
 

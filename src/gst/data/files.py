@@ -4,15 +4,19 @@ import os
 from copy import copy
 from pathlib import Path
 
+import numpy as np
 import torch
 from torch_geometric.data import Data
 
+from gst.arguments import as_path
 from gst.data.edges import read_edges
 from gst.data.finish import METRICS, finish, stored_masks
 from gst.data.nodes import read_features, read_labels, read_split
 from gst.data.saved import SUFFIXES, read_saved
 from gst.data.splits import RANDOM, Masks, choose
 from gst.errors import InputError
+from gst.modes import plain_torch
+from gst.nn.layouts import from_scipy
 
 Split = int | str | os.PathLike[str] | None
 NO_SPLIT = (
@@ -20,6 +24,7 @@ NO_SPLIT = (
 )
 
 
+@plain_torch()
 def from_files(
     edges: str | os.PathLike[str],
     features: str | os.PathLike[str],
@@ -35,15 +40,17 @@ def from_files(
         edges: text (``.txt``, ``.edgelist``, ``.tsv``, ``.csv``, each also ``.gz``; comments after ``#`` or ``%``),
             ``.parquet`` or ``.npy`` [2, E]; the columns source and target, perhaps ``weight``, and numbers for
             ``edge_attr``.
-        features: ``.npy``, ``.npz`` (first array, or a scipy sparse matrix), text or ``.parquet``.
+        features: ``.npy``, ``.npz`` (first array, or a scipy sparse matrix, which stays sparse: ``x`` is then a CSR
+            tensor), text or ``.parquet``.
         labels: one column, or the two columns node and label; numbers or text, −1 or nothing where unknown.
         split: ``"random"``, a seed, or a file: train, val, test or 0, 1, 2 for each node, or an ``.npz`` of the arrays
             train, val and test.
         undirected: adds the opposite of every arc that is listed one way only.
         metric: ``"accuracy"`` or, for two classes, ``"rocauc"``.
     """
-    data = _read_parts(Path(edges), Path(features), Path(labels))
-    return _completed(data, split, Path(edges).name.partition(".")[0], undirected, metric)
+    place = as_path("edges", edges)
+    data = _read_parts(place, as_path("features", features), as_path("labels", labels))
+    return _completed(data, split, place.name.partition(".")[0], undirected, metric)
 
 
 def load_path(path: Path, split: Split = None, *, undirected: bool = False, metric: str | None = None) -> Data:
@@ -79,10 +86,12 @@ def add_reverse(data: Data) -> Data:
 
 
 def _read_parts(edges: Path, features: Path, labels: Path) -> Data:
-    x = read_features(features)
-    y = read_labels(labels, len(x))
-    arcs = {key: torch.from_numpy(values) for key, values in read_edges(edges, len(x)).items()}
-    return Data(x=torch.from_numpy(x), y=torch.from_numpy(y), **arcs)
+    matrix = read_features(features)
+    nodes = int(matrix.shape[0])
+    y = read_labels(labels, nodes)
+    arcs = {key: torch.from_numpy(values) for key, values in read_edges(edges, nodes).items()}
+    x = torch.from_numpy(matrix) if isinstance(matrix, np.ndarray) else from_scipy(matrix)
+    return Data(x=x, y=torch.from_numpy(y), **arcs)
 
 
 def _completed(data: Data, split: Split, name: str, undirected: bool, metric: str) -> Data:

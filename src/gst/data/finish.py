@@ -6,6 +6,7 @@ from torch_geometric.data import Data
 
 from gst.data.splits import Masks
 from gst.errors import InputError
+from gst.nn.layouts import as_float
 
 METRICS = ("accuracy", "rocauc")
 MASK_KEYS = ("train_mask", "val_mask", "test_mask")
@@ -27,7 +28,7 @@ def finish(data: Data, masks: Masks, *, name: str, metric: str) -> Data:
         raise InputError(f"{name}: nodes have {data.y.shape[1]} labels each: their metric is rocauc, not {metric}")
     if metric == "rocauc" and int(data.y.max()) != 1:
         raise InputError(f"{name}: the metric 'rocauc' needs two classes, the labels have {int(data.y.max()) + 1}")
-    data.x = data.x.float()
+    data.x = as_float(data.x)
     data.y = data.y.long()
     data.edge_index = data.edge_index.long().contiguous()
     for key, mask in zip(MASK_KEYS, masks, strict=True):

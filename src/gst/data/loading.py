@@ -1,5 +1,6 @@
 """``load``: a data set by name, or the user's own data by path."""
 
+import math
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,9 +14,14 @@ from gst.data.registry import ENTRIES, Entry
 from gst.data.roots import data_root
 from gst.data.splits import choose
 from gst.errors import InputError
+from gst.modes import plain_torch
 from gst.resolve import normal, resolve_name
+from gst.text import shown
+
+MOST = 10**18  # of any option of a data set
 
 
+@plain_torch()
 def load(
     dataset: str | os.PathLike[str],
     *,
@@ -40,6 +46,8 @@ def load(
     >>> data.name, data.num_nodes, data.num_edges
     ('synthetic:nodes=60,degree=4,classes=2', 60, 240)
     """
+    if not isinstance(dataset, str | os.PathLike):
+        raise InputError(f"dataset is a {type(dataset).__name__}: a name of gst.datasets() or a path is needed")
     name, colon, text = os.fspath(dataset).partition(":")
     if is_path(dataset):
         if unknown := options.keys() - {"undirected", "metric"}:
@@ -73,9 +81,21 @@ def _load_entry(
 def is_path(dataset: str | os.PathLike[str]) -> bool:
     """Whether this means a file or folder, there or not, because it names no data set and looks like a path."""
     path = Path(dataset)
-    if isinstance(dataset, str) and normal(dataset.partition(":")[0]) in map(normal, ENTRIES):
+    if isinstance(dataset, str) and is_named(dataset):
         return False
-    return not isinstance(dataset, str) or (dataset != "" and path.exists()) or len(path.parts) > 1 or path.suffix != ""
+    return not isinstance(dataset, str) or len(path.parts) > 1 or path.suffix != "" or (dataset != "" and _there(path))
+
+
+def is_named(dataset: str) -> bool:
+    """Whether this means a data set of :func:`datasets`, with or without options."""
+    return normal(dataset.partition(":")[0]) in map(normal, ENTRIES)
+
+
+def _there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # a name that is too long, a folder that is closed
+        return False
 
 
 def _merge(text: str, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -84,7 +104,7 @@ def _merge(text: str, options: Mapping[str, Any]) -> dict[str, Any]:
     for part in filter(None, (part.strip() for part in text.split(","))):
         key, equals, value = (piece.strip() for piece in part.partition("="))
         if not equals or not value:
-            raise InputError(f"cannot read the option {part!r}: write name=value, several with commas between")
+            raise InputError(f"cannot read the option '{shown(part)}': write name=value, several with commas between")
         if key in merged:
             raise InputError(f"the option {key!r} is given twice")
         merged[key] = value
@@ -106,11 +126,15 @@ def _checked(entry: Entry, options: Mapping[str, Any]) -> dict[str, int | float]
 def _number(key: str, value: Any, integer: bool) -> int | float:
     try:
         number = float(value)
+        if MOST <= abs(number) < math.inf:
+            raise InputError(f"{key}={shown(value)} is beyond all graphs: less than {MOST:.0e} is needed")
         if not integer:
             return number
         return int(value) if isinstance(value, str) and value.isdecimal() else _whole(number)
+    except InputError:
+        raise
     except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(f"{key}={value!r} is not a {'whole ' if integer else ''}number") from error
+        raise InputError(f"{key}='{shown(value)}' is not a {'whole ' if integer else ''}number") from error
 
 
 def _brief(number: int | float) -> str:

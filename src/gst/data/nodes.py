@@ -5,15 +5,16 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
 import torch
 from pandas.api.types import is_numeric_dtype
 
 from gst.data.edges import node_ids
-from gst.data.reading import shown
 from gst.data.splits import Masks
 from gst.data.tables import TABLES, is_sparse_archive, read_array, read_npz, read_sparse, read_table, require_kind
 from gst.errors import InputError
 from gst.limits import check_claim
+from gst.text import shown
 
 ARRAYS = (".npy", ".npz")
 NODE_NAMES = ("node", "node_id", "nodeid", "id", "unnamed: 0")  # the last is how pandas names an index it wrote
@@ -21,8 +22,11 @@ MISSING = ("", "-1", "nan", "none")
 PARTS = {"train": 0, "training": 0, "0": 0, "val": 1, "valid": 1, "validation": 1, "1": 1, "test": 2, "2": 2}
 
 
-def read_features(path: Path) -> np.ndarray:
-    """Float32 [N, F] from an array, a scipy sparse matrix or a table; a column ``node`` or ``id`` orders the rows."""
+def read_features(path: Path) -> np.ndarray | sp.csr_array:
+    """Float32 [N, F] from an array, a table, or a scipy sparse matrix, which stays one.
+
+    A column ``node`` or ``id`` of a table orders the rows.
+    """
     kind = require_kind(path, "features", (*ARRAYS, *TABLES))
     if kind in ARRAYS:
         array = read_sparse(path) if kind == ".npz" and is_sparse_archive(path) else read_array(path)
@@ -30,10 +34,11 @@ def read_features(path: Path) -> np.ndarray:
             raise InputError(
                 f"{path} has shape {array.shape} of {array.dtype}: features are numbers, [nodes, features]"
             )
+        if not isinstance(array, np.ndarray):
+            return array.astype(np.float32)
         check_claim(path, 4 * math.prod(int(size) for size in array.shape))
-        dense = array if isinstance(array, np.ndarray) else array.astype(np.float32).toarray()
-        return np.array(dense, dtype=np.float32)  # a copy: the array may be a read-only map of the file
-    table = read_table(path)
+        return np.array(array, dtype=np.float32)  # a copy: the array may be a read-only map of the file
+    table = read_table(path, names=NODE_NAMES)
     column = _node_column(table)
     if column is not None:
         ids, table = _pop(table, column)
@@ -92,7 +97,7 @@ def read_node_values(path: Path, nodes: int, what: str) -> np.ndarray:
             raise InputError(f"{path} has shape {array.shape} of {array.dtype}: {what} are one value a node, [{nodes}]")
         _require_rows(path, array.shape[0], nodes, what)
         return np.array(array, dtype=np.str_ if array.dtype.kind == "U" else np.float64)
-    table = read_table(path, rows=nodes)
+    table = read_table(path, rows=nodes, names=NODE_NAMES)
     column = _node_column(table)
     if column is None and table.shape[1] == 2:
         column = 0
@@ -100,18 +105,21 @@ def read_node_values(path: Path, nodes: int, what: str) -> np.ndarray:
         raise InputError(f"{path} has {table.shape[1]} columns: {what} are one column, or two: node and value")
     if column is None:
         _require_rows(path, len(table), nodes, what)
-        return _plain(table.iloc[:, 0])
+        return _plain(table.iloc[:, 0], path)
     ids, table = _pop(table, column)
-    values = _plain(table.iloc[:, 0])
+    rows = _unique_ids(ids, path, nodes)
+    values = _plain(table.iloc[:, 0], path)
     out = np.full(nodes, np.nan) if values.dtype.kind == "f" else np.full(nodes, "", dtype=values.dtype)
-    out[_unique_ids(ids, path, nodes)] = values
+    out[rows] = values
     return out
 
 
-def _plain(column: pd.Series) -> np.ndarray:
+def _plain(column: pd.Series, path: Path) -> np.ndarray:
     if is_numeric_dtype(column):
         return column.to_numpy(np.float64, na_value=np.nan)
-    return np.array(["" if missing else str(value) for value, missing in zip(column, column.isna(), strict=True)])
+    texts = ["" if missing else str(value) for value, missing in zip(column, column.isna(), strict=True)]
+    check_claim(path, 4 * len(texts) * max(map(len, texts), default=0))  # each as long as the longest
+    return np.array(texts)
 
 
 def _node_column(table: pd.DataFrame) -> int | None:

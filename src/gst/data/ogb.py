@@ -19,6 +19,7 @@ from gst.data.published import Published
 from gst.data.reading import one_line
 from gst.data.roots import mirror_root
 from gst.errors import InputError
+from gst.regular import require_regular
 
 URL = "http://snap.stanford.edu/ogb/data/nodeproppred"  # as in OGB's own list
 TIMEOUT = 30.0  # seconds without an answer before a download counts as failed
@@ -29,8 +30,9 @@ def fetch(of: Published, root: Path) -> Data:
     cache = root / f"ogbn_{of.name}" / "gst"
     arrays = mapped(of, cache)
     if arrays is None:
-        shutil.rmtree(cache, ignore_errors=True)
         try:
+            for name in ARRAYS:
+                (cache / f"{name}.npy").unlink(missing_ok=True)
             _make(of, root, cache)
         except OSError as error:
             hint = "a read-only folder belongs into $GST_MIRROR"
@@ -47,7 +49,11 @@ def fetch(of: Published, root: Path) -> Data:
 def mapped(of: Published, cache: Path) -> dict[str, np.ndarray] | None:
     """The arrays as private maps of their files, which a write does not change; None where they are not whole."""
     try:
-        arrays = {name: np.load(cache / f"{name}.npy", mmap_mode="c", allow_pickle=False) for name in ARRAYS}
+        for name in ARRAYS:
+            require_regular(cache / f"{name}.npy")
+        arrays: dict[str, np.ndarray] = {
+            name: np.lib.format.open_memmap(cache / f"{name}.npy", mode="c") for name in ARRAYS
+        }
     except (OSError, ValueError):  # not there, or cut off
         return None
     labels = (of.nodes, of.classes) if of.multilabel else (of.nodes,)
@@ -104,7 +110,7 @@ def _archive(of: Published, root: Path, stage: Path) -> Path:
         also = f"$GST_MIRROR ({mirror / home.name})" if mirror else "$GST_MIRROR (not set)"
         raise InputError(
             f"ogbn-{of.name}: no raw files ({first} and {len(rest)} more) in {home} nor in {also}, "
-            f"and the download of {url} failed ({one_line(error)})"
+            f"and the download failed ({one_line(error, 60)})"
         ) from error
     return path
 

@@ -9,7 +9,7 @@ import shutil
 import socket
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stderr
+from contextlib import contextmanager, redirect_stderr, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,9 +17,10 @@ from tempfile import TemporaryDirectory
 from torch_geometric.data import Data, InMemoryDataset
 
 from gst.data.info import DatasetInfo
-from gst.data.reading import one_line
+from gst.data.reading import one_line, shown
 from gst.data.roots import mirror_root
 from gst.errors import InputError
+from gst.regular import require_regular
 
 TIMEOUT = 30.0  # seconds without an answer before a download counts as failed
 
@@ -41,12 +42,11 @@ class Source:
 
 
 def fetch(source: Source, info: DatasetInfo, root: Path) -> Data:
-    """The graph from PyG's cache below ``root``, else built from raw files; a cache that does not read is rebuilt."""
-    if source.processed(root).is_dir() and all(file.is_file() for file in source.raw_files(root)):
-        try:
+    """The graph from PyG's cache below ``root``, else built from raw files; a cache that does not read is replaced."""
+    cache = source.processed(root)
+    if cache.is_dir() and all(file.is_file() for file in (*source.raw_files(root), *cache.iterdir())):
+        with suppress(Exception):  # torch, zipfile and pickle share no error for a broken file
             return _open(source, info, root)
-        except Exception:  # torch, zipfile and pickle share no error for a broken file
-            shutil.rmtree(source.processed(root), ignore_errors=True)
     try:
         return _build(source, info, root)
     except OSError as error:
@@ -75,7 +75,10 @@ def _find_raw(source: Source, root: Path) -> list[Path | None]:
     """For every raw file the first of data root and mirror that has it."""
     mirror = mirror_root()
     places = [source.raw_files(place) for place in (root, mirror) if place is not None]
-    return [next((file for file in files if file.is_file()), None) for files in zip(*places, strict=True)]
+    found = [next((file for file in files if file.exists()), None) for files in zip(*places, strict=True)]
+    for file in filter(None, found):
+        require_regular(file)
+    return found
 
 
 def _publish(source: Source, stage: Path, root: Path) -> None:
@@ -124,6 +127,6 @@ def _reason(source: Source, info: DatasetInfo, root: Path, found: list[Path | No
     also = f"$GST_MIRROR ({mirror / source.raw})" if mirror else "$GST_MIRROR (not set)"
     missing = ", ".join(file for file, place in zip(source.files, found, strict=True) if place is None)
     return (
-        f"{info.name}: no raw files ({missing}) in {root / source.raw} nor in {also}, "
-        f"and the download failed ({one_line(error)})"
+        f"{info.name}: no raw files ({shown(missing)}) in {root / source.raw} nor in {also}, "
+        f"and the download failed ({one_line(error, 60)})"
     )

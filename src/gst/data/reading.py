@@ -5,6 +5,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from gst.errors import InputError
+from gst.limits import check_size
+from gst.regular import require_regular
+from gst.text import shown
 
 
 def one_line(error: BaseException, limit: int = 160) -> str:
@@ -13,25 +16,23 @@ def one_line(error: BaseException, limit: int = 160) -> str:
     >>> one_line(ValueError("bad magic\\nand a long story"))
     'ValueError: bad magic'
     """
-    text = str(error).strip().partition("\n")[0]
-    text = text if len(text) <= limit else text[: limit - 1] + "…"
+    text = shown(str(error).strip().partition("\n")[0], limit)
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
-def shown(value: object, limit: int = 40) -> str:
-    """A value from a file as it may stand in a message: printable, short."""
-    return "".join(sign if sign.isprintable() else "?" for sign in str(value)[:limit])
-
-
 @contextmanager
-def reading(path: Path, kind: str) -> Iterator[None]:
+def reading(path: Path, kind: str, whole: bool = True) -> Iterator[None]:
     """Turns every error of the block into an ``InputError`` about ``path``, which should be ``kind``.
+
+    The block is only entered with a regular file that is not empty; unless it is read in parts, one that could be read
+    ``whole``.
 
     The readers of numpy, pandas, pyarrow, zipfile, gzip and torch share no base class for a broken file.
     """
     try:
-        if not path.is_file():
-            raise InputError(f"no such file: {path}")
+        size = check_size(path) if whole else require_regular(path).st_size
+        if size == 0:  # as the kernel says of its own files, some of which never end
+            raise InputError(f"{path} does not read as {kind}: it is empty")
         yield
     except InputError:
         raise

@@ -1,93 +1,62 @@
 """Graphs that PyG users save with ``torch.save``, read without running any code from the file."""
 
-import warnings
-import zipfile
-from enum import Enum
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch.serialization import safe_globals
-from torch_geometric import EdgeIndex
 from torch_geometric.data import Data
-from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr
-from torch_geometric.data.storage import GlobalStorage
 
 from gst.data.finish import MASK_KEYS
 from gst.data.reading import one_line
+from gst.data.torch_file import read_torch
 from gst.errors import InputError
-from gst.limits import check_claim
+from gst.limits import check_claim, check_size
+from gst.nn.layouts import as_float, is_sparse, sparse_claim, stored_values
 
 SUFFIXES = (".pt", ".pth")
-CLASSES = [Data, DataEdgeAttr, DataTensorAttr, GlobalStorage]  # all that a pickled Data of tensors names
 WHOLE = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 EDGE_LEVEL = ("edge_attr", "edge_weight")
 
 
 def read_saved(path: Path) -> Data:
     """A ``Data`` or a dict of tensors with ``x``, ``y`` and ``edge_index``; everything else in the file is refused."""
-    if not path.is_file():
-        raise InputError(f"no such file: {path}")
     right = "a torch_geometric Data or a dict of tensors, saved with torch.save"
+    check_size(path)
     try:
-        _check_archive(path)
-        with safe_globals([*CLASSES, *GETATTR]), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of pickle protocols that the safe reader may refuse
-            saved = torch.load(path, map_location="cpu", weights_only=True)
-        fields = saved.to_dict() if isinstance(saved, Data) else saved
-        if isinstance(fields, dict):  # a view may repeat one row a billion times
-            check_claim(path, sum(part.numel() * part.element_size() for part in fields.values() if _is_dense(part)))
+        fields = read_torch(path)
+        if isinstance(fields, dict) and isinstance(x := fields.get("x"), Tensor) and is_sparse(x) and x.dim() == 2:
+            check_claim(path, sparse_claim(x.shape, stored_values(x).numel()))
     except InputError:
         raise
     except Exception as error:  # zip, pickle and torch share no error for a broken file
         raise InputError(f"{path} does not load safely as {right}: {_why(error)}") from error
     if not isinstance(fields, dict):
-        raise InputError(f"{path} holds a {type(saved).__name__}: it should hold {right}")
+        raise InputError(f"{path} holds a {type(fields).__name__}: it should hold {right}")
     return _checked(fields, path)
 
 
-def _enum_member(kind: Any, name: str) -> Enum:
-    """What stands in for ``getattr``, by which Python 3.11.0 to 3.11.3 pickle the members of an enumeration."""
-    if not (isinstance(kind, type) and issubclass(kind, Enum) and name in kind.__members__):
-        raise TypeError(f"{name!r} of {kind!r} is not a member of an enumeration")
-    return kind[name]
-
-
-GETATTR = [(_enum_member, f"{module}.getattr") for module in ("__builtin__", "builtins")]
-
-
-def _check_archive(path: Path) -> None:
-    """torch.save never compresses: an archive that does is not its own, and might unfold to anything."""
-    if zipfile.is_zipfile(path):
-        with zipfile.ZipFile(path) as archive:
-            if any(entry.compress_type != zipfile.ZIP_STORED for entry in archive.infolist()):
-                raise InputError(f"{path} is a compressed archive: torch.save does not write such files")
-
-
-def _is_dense(part: Any) -> bool:
-    return isinstance(part, Tensor) and part.layout == torch.strided
-
-
 def _why(error: Exception) -> str:
-    """The line of torch's long advice that names what was refused."""
     if "AttrType" in str(error) or "defaultdict" in str(error):
         return "PyG keeps notes in a Data that was used, which no safe reader takes: save data.to_dict() instead"
-    lines = [line.strip() for line in str(error).splitlines() if "Unsupported" in line or "GLOBAL" in line]
-    return lines[0].partition(" Please ")[0] if lines else one_line(error)
+    return str(error) if type(error) is ValueError else one_line(error)
 
 
 def _checked(fields: dict[Any, Any], path: Path) -> Data:
     """A fresh ``Data`` of the fields, in the promised types, if their shapes agree."""
     # names that begin with _ are how PyG's storage keeps its own state
-    fields = {str(k): _plain(v) for k, v in fields.items() if v is not None and not str(k).startswith("_")}
+    fields = {str(k): v for k, v in fields.items() if v is not None and not str(k).startswith("_")}
     for key in ("x", "y", "edge_index"):
-        if not isinstance(fields.get(key), Tensor) or fields[key].layout != torch.strided:
+        if not isinstance(fields.get(key), Tensor) or (key != "x" and is_sparse(fields[key])):
             raise InputError(f"{path} has no dense tensor {key!r}: x, y and edge_index are needed")
     x, y, edge_index = fields["x"], fields["y"], fields["edge_index"]
     y = y.flatten() if y.dim() == 2 and y.shape[1] == 1 else y
     if x.dim() != 2 or 0 in x.shape or x.is_complex():
         raise InputError(f"{path}: x has shape {tuple(x.shape)}: it should be numbers, [nodes, features]")
+    try:
+        x = as_float(x)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
     nodes = x.shape[0]
     if y.shape[:1] != (nodes,) or y.dim() > 2 or not _whole(y) or int(y.min()) < -1 or int(y.max()) >= nodes:
         raise InputError(f"{path}: y should be labels 0, 1, … (−1 unlabelled), one for each of the {nodes} nodes of x")
@@ -111,12 +80,8 @@ def _checked(fields: dict[Any, Any], path: Path) -> Data:
             raise InputError(f"{path}: {key} should be a bool tensor with a row for each of the {nodes} nodes")
     fields.pop("num_nodes", None)  # x decides
     masks = {key: fields[key].bool() for key in MASK_KEYS if fields.get(key) is not None}
-    return Data(**{**fields, **masks, "x": x.float(), "y": y.long(), "edge_index": edge_index.long()})
+    return Data(**{**fields, **masks, "x": x, "y": y.long(), "edge_index": edge_index.long()})
 
 
 def _whole(y: Tensor) -> bool:
     return not y.is_complex() and bool((y == y.long()).all())
-
-
-def _plain(value: Any) -> Any:
-    return value.as_tensor() if isinstance(value, EdgeIndex) else value

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from gst.errors import InputError
+from gst.text import is_whole, shown
 
 
 class Masks(NamedTuple):
@@ -122,14 +123,14 @@ def parse_split(split: int | str | None) -> tuple[str, int | None]:
     if split is None:
         return "default", None
     kind, _, number = str(split).strip().lower().partition(":")
-    if kind.isdecimal() and not number:
+    if is_whole(kind) and not number:
         return "number", int(kind)
-    if kind in ("random", "paper") and (number.isdecimal() or number == ""):
+    if kind in ("random", "paper") and (is_whole(number) or number == ""):
         return kind, int(number) if number else None
     if kind == "public" and number == "":
         return kind, None
     raise InputError(
-        f"unknown split {split!r}: choose 'public', 'paper', 'random', 'random:SEED' or a number from 0 up"
+        f"unknown split '{shown(split)}': choose 'public', 'paper', 'random', 'random:SEED' or a number from 0 up"
     )
 
 

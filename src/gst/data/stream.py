@@ -22,7 +22,8 @@ def read_blocks(path: Path, shape: tuple[int, int], dtype: type[np.generic]) -> 
     names = [f"f{column}" for column in range(columns)]
     kinds = {name: pa.from_numpy_dtype(dtype) for name in names}
     done = 0
-    with reading(path, f"gzipped CSV of {rows} rows"), pa.input_stream(str(path), compression="gzip") as stream:
+    kind = f"gzipped CSV of {rows} rows"
+    with reading(path, kind, whole=False), pa.input_stream(str(path), compression="gzip") as stream:
         options = pacsv.ReadOptions(autogenerate_column_names=True, block_size=BLOCK, use_threads=False)
         with pacsv.open_csv(stream, options, convert_options=pacsv.ConvertOptions(column_types=kinds)) as batches:
             for batch in batches:

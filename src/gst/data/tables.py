@@ -1,26 +1,37 @@
 """Arrays and tables from files, never through pickle."""
 
+import csv
 import gzip
+import io
 import math
 import os
 import re
 import warnings
 import zipfile
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import BinaryIO, cast
 
 import numpy as np
 import pandas as pd
-import pyarrow.parquet as pq
 import scipy.sparse as sp
 
-from gst.data.reading import reading, shown
+from gst.data.parquet import read_parquet
+from gst.data.reading import reading
 from gst.errors import InputError
 from gst.limits import check_claim
+from gst.nn.layouts import sparse_claim
+from gst.regular import open_regular
+from gst.text import shown
 
 TEXT = (".txt", ".edgelist", ".tsv", ".csv")
 TABLES = (*TEXT, ".parquet")
 COMMENTS = "#%"
+MOST_LINE = 16 * 2**20  # bytes of a line of text, about
+MOST_COLUMNS = 100_000  # of a text table
+_BLOCK = 2**20  # bytes looked at together
+NO_WORDS = ("", "true", "false", "nan", "na", "n/a", "<na>", "null", "none")
 
 
 @dataclass(frozen=True)
@@ -52,23 +63,23 @@ def require_kind(path: Path, what: str, kinds: tuple[str, ...]) -> str:
     return kind
 
 
-def read_table(path: Path, rows: int | None = None, comment: str | None = None) -> pd.DataFrame:
+def read_table(
+    path: Path, rows: int | None = None, comment: str | None = None, names: Container[str] = ()
+) -> pd.DataFrame:
     """A parquet or text table; columns are named by the header, lower case, or numbered where there is none.
 
-    The first line of a text table is a header if it does not begin with a number, unless it stands over a single column
-    that has the expected number of ``rows`` only if it counts as data. ``comment`` is the sign after which the rest
-    of a line is left out, where no comment at the top of the file shows it.
+    What is a header: see :func:`is_header`, which is given ``names``; but a line over a single column that has the
+    expected number of ``rows`` only if that line counts is data. ``comment`` is the sign after which the rest of a line
+    is left out, where no comment at the top of the file shows it.
     """
     if kind_of(path) == ".parquet":
         with reading(path, "a parquet table"):
-            metadata = pq.read_metadata(path)
-            check_claim(path, 8 * metadata.num_rows * metadata.num_columns)
-            return _named(pd.read_parquet(path))
+            return _named(read_parquet(path))
     with reading(path, "a table"), warnings.catch_warnings():
-        if path.suffix.lower() == ".gz":
-            _check_unpacked(path)
+        lines = _check_text(path)
         warnings.simplefilter("error", pd.errors.ParserWarning)  # rows longer than the header would lose their end
-        layout = _layout(path, comment)
+        layout, columns = _layout(path, comment, names)
+        check_claim(path, 8 * lines * columns)  # what short rows lack is filled in
         table = _read_text(path, layout)
         if layout.header and table.shape[1] == 1 and rows is not None and len(table) == rows - 1:
             table = _read_text(path, replace(layout, header=False))
@@ -95,18 +106,87 @@ def _named(table: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
-def _layout(path: Path, comment: str | None) -> Layout:
-    """Told from the comments at the top and the first line of data."""
-    opener = gzip.open if path.suffix.lower() == ".gz" else open
-    with opener(path, "rt", encoding="utf-8-sig") as file:
+def _open_text(path: Path) -> BinaryIO:
+    """The bytes of a text table, unpacked."""
+    return cast(BinaryIO, gzip.open(path)) if path.suffix.lower() == ".gz" else open_regular(path)
+
+
+def _check_text(path: Path) -> int:
+    """The number of lines of what is text: without NUL, its lines of sensible length; nothing is kept in memory.
+
+    Of what is packed also the size. What gzip notes at the end may be a lie, so that it is unpacked for this.
+    """
+    if packed := path.suffix.lower() == ".gz":
+        with open_regular(path) as raw:
+            raw.seek(-min(4, path.stat().st_size), os.SEEK_END)
+            check_claim(path, int.from_bytes(raw.read(4), "little"))
+    size = lines = length = 0
+    with _open_text(path) as file:
+        while chunk := file.read(_BLOCK):
+            if b"\0" in chunk:
+                raise InputError(f"{path} holds NUL bytes: it is no text in UTF-8")
+            last = max(chunk.rfind(b"\n"), chunk.rfind(b"\r"))
+            length = length + len(chunk) if last < 0 else len(chunk) - last
+            if length > MOST_LINE:
+                raise InputError(f"{path} has a line of more than {MOST_LINE // 2**20} MiB: no table has")
+            lines += max(chunk.count(b"\n"), chunk.count(b"\r"))
+            size += len(chunk)
+            if packed:
+                check_claim(path, size)
+    return lines + 1
+
+
+def _layout(path: Path, comment: str | None, names: Container[str]) -> tuple[Layout, int]:
+    """Told from the comments at the top and the first two lines after them; also how many columns there are."""
+    with _open_text(path) as raw, io.TextIOWrapper(raw, encoding="utf-8-sig") as file:
         for skip, line in enumerate(file):
-            text = line.strip()
-            if text and text[0] not in COMMENTS:
+            text = line.strip(" \r\n")
+            if text.strip() and text[0] not in COMMENTS:
                 separator = _separator(text, kind_of(path))
-                first = re.split(separator, text, maxsplit=1)[0].strip().strip('"')
-                return Layout(separator, not _is_number(first), skip, comment)
-            comment = text[0] if text else comment
+                columns = len(re.split(separator, text, maxsplit=MOST_COLUMNS))
+                if columns > MOST_COLUMNS:
+                    raise InputError(f"{path} has more than {MOST_COLUMNS} columns: give so many numbers as .npy")
+                below = next((line for line in file if line.strip()), "")
+                header = is_header(_fields(text, separator), _fields(below, separator), names)
+                return Layout(separator, header, skip, comment), columns
+            comment = text[0] if text.strip() else comment
     raise InputError(f"{path} holds no rows")
+
+
+def is_header(first: Sequence[str], second: Sequence[str], names: Container[str] = ()) -> bool:
+    """Whether a first line names columns: all of it is words, none of them a value or a missing one.
+
+    A line with values is a header only where it holds one of the ``names`` that columns go by, or is what pandas
+    writes over numbered columns: a word or nothing over the index, then 0, 1, 2, …
+
+    >>> is_header(["source", "target"], ["0", "1"]), is_header(["True", "1"], ["2", "3"]), is_header(["0x10", "5"], [])
+    (True, False, False)
+    >>> is_header(["", "0", "1"], ["0", "0.5", "0.1"]), is_header(["", "5"], ["1", "2"])
+    (True, False)
+    >>> is_header(["id", "2019"], ["0", "0.5"], ["id"]), is_header(["cat", "0"], ["dog", "1"])
+    (True, False)
+    """
+    after = first[1:]
+    words = after if after and not first[0] else first  # pandas writes nothing over an index without a name
+    if not any(map(_is_value, words)) or any(field.lower() in names for field in first):
+        return True
+    numbered = list(after) == [str(n) for n in range(len(after))]
+    return numbered and bool(after) and not _is_number(first[0]) and bool(second) and _is_number(second[0])
+
+
+def _fields(line: str, separator: str) -> list[str]:
+    """The fields of a line, without those that only a separator at its end makes."""
+    text = line.strip(" \r\n")
+    found = next(csv.reader([text], delimiter=separator), []) if separator in ",\t" else re.split(separator, text)
+    fields = [field.strip().strip('"') for field in found]
+    while len(fields) > 1 and not fields[-1]:
+        fields.pop()
+    return fields
+
+
+def _is_value(field: str) -> bool:
+    """A number, also in hexadecimal, a truth value, or a word for a missing one."""
+    return field.lower() in NO_WORDS or _is_number(field) or re.fullmatch(r"[+-]?0[xX][\da-fA-F]+", field) is not None
 
 
 def _separator(line: str, kind: str) -> str:
@@ -127,7 +207,9 @@ def read_array(path: Path) -> np.ndarray:
     """A ``.npy`` array, mapped so that a wrong shape costs no memory, or the first array of an ``.npz``."""
     if kind_of(path) == ".npy":
         with reading(path, "a numpy array"):
-            return np.load(path, mmap_mode="r", allow_pickle=False)
+            array = np.lib.format.open_memmap(path, mode="r")
+            check_claim(path, 8 * array.size)  # as whole numbers, or as floats
+            return array
     arrays = read_npz(path)
     return next(iter(arrays.values()))
 
@@ -157,18 +239,6 @@ def _check_archive(path: Path) -> None:
                 raise InputError(f"{path}: {shown(entry.filename)} announces shape {shape}, more than it holds")
 
 
-def _check_unpacked(path: Path) -> None:
-    """First the size that gzip notes at the end; as that may be a lie, also unpacks without keeping anything."""
-    with path.open("rb") as raw:
-        raw.seek(-min(4, path.stat().st_size), os.SEEK_END)
-        check_claim(path, int.from_bytes(raw.read(4), "little"))
-    size = 0
-    with gzip.open(path) as file:
-        while chunk := file.read(2**24):
-            size += len(chunk)
-            check_claim(path, size)
-
-
 def is_sparse_archive(path: Path) -> bool:
     with reading(path, "a numpy archive"), zipfile.ZipFile(path) as archive:
         return {"format.npy", "shape.npy", "data.npy"} <= set(archive.namelist())
@@ -179,7 +249,7 @@ def read_sparse(path: Path) -> sp.csr_array:
     with reading(path, "a sparse matrix"):
         _check_archive(path)
         matrix = sp.load_npz(path)
-        check_claim(path, 4 * math.prod(int(size) for size in matrix.shape))  # it becomes dense, and rows need pointers
+        check_claim(path, sparse_claim([int(size) for size in matrix.shape], int(matrix.nnz)))
         if matrix.format in ("csr", "csc"):
             matrix.check_format(full_check=True)
         elif matrix.format != "coo":  # which checks its indices itself

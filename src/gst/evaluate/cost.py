@@ -5,17 +5,17 @@ A sparse graph saves the products with A and nothing else:
 .. math:: \underbrace{N·F·H}_{\text{dense part, stays}} + \underbrace{\mathrm{nnz}(A)·H}_{\text{sparse part, shrinks}}
 
 with nnz the arcs and the whole diagonal, features that are mostly zeros at their non-zeros, and A·X·W in the order that
-:func:`gst.nn.layers.propagate` takes. Scaling by degrees, softmax, bias and activation are no products.
+:func:`gst.nn.layers.propagate` takes. Scaling by degrees, softmax, bias, normalisation and activation
+are no products.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 from torch import Tensor
 
 from gst.nn.backbones import Backbone
 from gst.nn.features import Features, SparseFeatures
-from gst.nn.layers import GATLayer, SAGELayer, sums_first
+from gst.nn.layers import GATLayer, Layer, sums_first
 
 
 @dataclass(frozen=True)
@@ -37,12 +37,11 @@ def count_macs(model: Backbone, x: Features, nnz: int) -> Macs:
         inputs, outputs = layer.weight.shape
         thin = i == 0 and isinstance(x, SparseFeatures)
         product = _nonzeros(x) * outputs if thin else nodes * inputs * outputs
-        dense += product
+        dense += product if layer.root is None else 2 * product  # W_root
         if isinstance(layer, GATLayer):
             dense += 2 * nodes * outputs  # a_s·h and a_t·h of every node
             sparse += nnz * outputs
             continue
-        dense += product if isinstance(layer, SAGELayer) else 0  # W_root
         sparse += nnz * (inputs if not thin and sums_first(nodes, nodes, nnz, inputs, outputs) else outputs)
     return Macs(dense, sparse)
 
@@ -70,5 +69,5 @@ def _nonzeros(x: Features) -> int:
     return x.numel() if isinstance(x, Tensor) else x.pattern.nnz
 
 
-def _layers(model: Backbone) -> list[Any]:
-    return list(model.layers)
+def _layers(model: Backbone) -> list[Layer]:
+    return list(model.layers)  # type: ignore[arg-type]

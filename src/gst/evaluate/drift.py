@@ -10,15 +10,19 @@ from torch_geometric.data import Data
 from gst.errors import InputError
 from gst.graph import EdgeSet
 from gst.models import build_network
+from gst.modes import plain_torch
+from gst.nn.layouts import entries, is_sparse
 from gst.nn.network import Network
+from gst.randomness import seeded
 from gst.result import Result
 from gst.task import Task
-from gst.training import Trainer, seeded
+from gst.training import Trainer
 
 SHARES = (0.1, 0.2, 0.3)
 EPOCHS = (10, 50)
 
 
+@plain_torch()
 def drift(
     result: Result,
     data: Data,
@@ -64,18 +68,34 @@ def drift(
 
 def dropped(x: Tensor, share: float, seed: int) -> Tensor:
     """``x`` without a share of its columns: they are 0."""
+    columns = _columns(x, share, seed)
+    if is_sparse(x):
+        row, column, value = entries(x)
+        return _sparse(row, column, value.masked_fill(torch.isin(column, columns), 0), x)
     changed = x.clone()
-    changed[:, _columns(x, share, seed)] = 0
+    changed[:, columns] = 0
     return changed
 
 
 def shuffled(x: Tensor, share: float, seed: int) -> Tensor:
     """``x`` with the values of a share of its columns given to other nodes, each column by itself."""
-    columns, changed = _columns(x, share, seed), x.clone()
-    generator = torch.Generator().manual_seed(seed + 1)
+    columns, generator = _columns(x, share, seed), torch.Generator().manual_seed(seed + 1)
+    if not is_sparse(x):
+        changed = x.clone()
+        for column in columns.tolist():
+            changed[:, column] = x[torch.randperm(x.shape[0], generator=generator), column]
+        return changed
+    row, column_of, value = entries(x)
+    by_column = torch.sort(column_of, stable=True).indices
+    start = torch.searchsorted(column_of[by_column], torch.arange(x.shape[1] + 1)).tolist()
     for column in columns.tolist():
-        changed[:, column] = x[torch.randperm(x.shape[0], generator=generator), column]
-    return changed
+        here = by_column[start[column] : start[column + 1]]
+        row[here] = torch.randperm(x.shape[0], generator=generator).argsort()[row[here]]  # who gets what each had
+    return _sparse(row, column_of, value, x)
+
+
+def _sparse(row: Tensor, column: Tensor, value: Tensor, like: Tensor) -> Tensor:
+    return torch.sparse_coo_tensor(torch.stack([row, column]), value, like.shape).to_sparse_csr()
 
 
 def _columns(x: Tensor, share: float, seed: int) -> Tensor:
@@ -103,16 +123,15 @@ def both_graphs(result: Result, data: Data) -> tuple[EdgeSet, EdgeSet]:
 
 def _network(result: Result, data: Data) -> Network:
     """A copy of the run's model, bound to these features."""
-    return build_network(result.model, "gcn", data, 0, result.settings.model_copy(update={"device": "cpu"}))
+    return build_network(result.model, "gcn", data, None, result.settings.model_copy(update={"device": "cpu"}))
 
 
 @torch.no_grad()
 def _parted(network: Network, task: Task, dense: EdgeSet, sparse: EdgeSet) -> dict[str, float]:
     network.module.eval()
     whole, part = network.logits(dense), network.logits(sparse)
-    same = task.predict(whole) == task.predict(part)
     return {
-        "agreement": float(same.double().mean()),
+        "agreement": task.agreement(whole, part),
         "divergence": float(task.divergence(whole, part)),
         "dense_test": task.score(whole[task.test], "test"),
         "test": task.score(part[task.test], "test"),

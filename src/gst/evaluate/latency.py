@@ -55,7 +55,7 @@ def summary(times: list[tuple[float, float]]) -> dict[str, float]:
 
 def inference_times(model: nn.Module, dense: Data, sparse: Data, repeats: int = 30) -> dict[str, Any]:
     """Median milliseconds of a full-graph forward pass on both graphs, in the data's own order, and their ratio."""
-    x = as_features(dense.x.detach().cpu().float()) if isinstance(model, Backbone) else None
+    x = as_features(dense.x.cpu()) if isinstance(model, Backbone) else None
     graphs = {"dense": dense, "sparse": sparse}
     programs = {name: compile_model(model, graph, "natural", x=x) for name, graph in graphs.items()}
     before, after = (summary(taken)["ms"] for taken in take_turns(programs, repeats).values())

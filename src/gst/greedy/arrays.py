@@ -5,12 +5,12 @@ networks follow one another: one compiled kernel serves any depth and any number
 """
 
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
+
+from gst.jit import njit
 
 SUM, MEAN, SYMMETRIC = 0, 1, 2
 
@@ -22,26 +22,18 @@ def _options() -> dict[str, Any]:
     """
     options: dict[str, Any] = {"cache": True, "error_model": "numpy"}
     try:
-        njit(**{"_nrt": False})(lambda: 0)()  # type: ignore[call-overload]
+        njit(_nrt=False)(lambda: 0)()
     except Exception:
         return options
     return {**options, "_nrt": False}
 
 
 def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """``numba.njit`` whose cache is out of date when any file of this folder changes.
+    """``njit`` whose cache is out of date when any file of this folder changes.
 
-    numba compares the file of the function alone, and would go on with the former code of what it calls. Where a
-    version keeps its notes elsewhere, it goes by the one file.
+    numba compares the file of the function alone, and would go on with the former code of what it calls.
     """
-
-    def decorate(function: Callable[..., Any]) -> Any:
-        made = njit(**options)(function)
-        with suppress(AttributeError):
-            made._cache._cache_file._source_stamp = _SOURCES
-        return made
-
-    return decorate
+    return njit(stamp=_SOURCES, **options)
 
 
 _SOURCES = tuple((path.name, path.stat().st_mtime_ns) for path in sorted(Path(__file__).parent.glob("*.py")))
@@ -88,6 +80,7 @@ class Layers(NamedTuple):
     weight: np.ndarray  # flat, each W column by column
     root: np.ndarray  # W_root like weight, or empty
     bias: np.ndarray  # [K·L, widest]
+    norms: np.ndarray  # γ and β of the LayerNorm after each layer, [K·L, 2, widest], or empty
     own: np.ndarray  # q, [K·L, N]
     wanted: np.ndarray  # softmax(Z^A / T), or sigmoid of several labels, [K, N, C]
     temperature: float
@@ -124,6 +117,7 @@ class Trial(NamedTuple):
     out: np.ndarray  # what comes in besides, then the output
     loss: np.ndarray  # [K, slot]
     step: np.ndarray  # [widest] what one sender sends besides
+    read: np.ndarray  # [widest] a normalised row
     mark: np.ndarray  # [N, K·L] first + slot of a node touched
     first: np.ndarray  # [K·L] what is below is from earlier trials
     nodes: np.ndarray  # [K·L, slot] the nodes touched …

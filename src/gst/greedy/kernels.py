@@ -10,6 +10,8 @@ where s and t depend on d_i = base_i + Σ_j w_ij, the weight that flows into i:
     mean:       s = 1/d, 0 where d = 0; t = 1   (GraphSAGE, Cluster-GCN)
     symmetric:  s = t = 1/√d                    (GCN)
 
+and H is ReLU(out), or ReLU(LayerNorm(out)), of the layer before. W_root is that of a skip connection, or of the layer.
+
 The outputs of all layers are kept. What an edge changes is pushed, as a difference, from the nodes that send something
 else to those that receive it, so a receiver of high degree costs no more than any other. Time goes into fetching rows
 from memory: a receiver's own output is all that is fetched, and what is computed lies close together.
@@ -23,6 +25,7 @@ import numpy as np
 
 from gst.greedy.answers import hoped, loss_of, moved
 from gst.greedy.arrays import MEAN, SUM, SYMMETRIC, Layers, Lists, State, Trial, kernel, lean, macro
+from gst.greedy.norms import read_of
 
 
 @lean
@@ -235,9 +238,10 @@ def change(edge: int, sign: float, lists: Lists, layers: Layers, state: State, t
                 trial.loss[network, k] = loss_of(network, trial.nodes[layer, k], trial.loss[network, k], out, layers)
                 delta += trial.loss[network, k]
             else:
-                transform(layer + 1, k, layers.weight, layers, out, trial.sent)
+                read = read_of(layer, out, layers, trial)
+                transform(layer + 1, k, layers.weight, layers, read, trial.sent)
                 if state.extra.size > 0:
-                    transform(layer + 1, k, layers.root, layers, out, trial.extra)
+                    transform(layer + 1, k, layers.root, layers, read, trial.extra)
     return delta
 
 

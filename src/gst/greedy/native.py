@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +14,7 @@ from gst.graph import EdgeSet
 from gst.greedy.arrays import MEAN, SUM, SYMMETRIC, Heads, Layers, Lists, State, Trial
 from gst.greedy.search import Incidence, Model
 from gst.greedy.target import Target
+from gst.nn.backbones import Backbone
 from gst.nn.features import Features, linear
 from gst.nn.layers import ClusterGCNLayer, GATLayer, GCNLayer, GINLayer, SAGELayer
 from gst.nn.network import NativeNetwork, Network
@@ -42,11 +44,11 @@ class Aggregation:
 
 def _gcn(layer: GCNLayer, loops: Tensor) -> Aggregation:
     diagonal = torch.where(loops > 0, loops, 1.0)
-    return Aggregation(SYMMETRIC, layer.weight, layer.bias, diagonal, diagonal)
+    return Aggregation(SYMMETRIC, layer.weight, layer.bias, diagonal, diagonal, layer.root)
 
 
 def _gin(layer: GINLayer, loops: Tensor) -> Aggregation:
-    return Aggregation(SUM, layer.weight, layer.bias, torch.zeros_like(loops), loops + 1 + layer.eps)
+    return Aggregation(SUM, layer.weight, layer.bias, torch.zeros_like(loops), loops + 1 + layer.eps, layer.root)
 
 
 def _sage(layer: SAGELayer, loops: Tensor) -> Aggregation:
@@ -79,13 +81,22 @@ KNOWN: dict[type[nn.Module], Callable[..., Aggregation]] = {
 
 
 def all_known(networks: Sequence[Network]) -> bool:
-    """Whether the kernels know the networks: layers of one kind, with ELU between those of attention, else ReLU."""
+    """Whether the kernels know the networks: layers of one kind, with ELU between those of attention, else ReLU.
+
+    Attention they know without skip connections and normalisation only.
+    """
     modules = [network.module for network in networks if isinstance(network, NativeNetwork)]
-    kinds = {(type(layer), module.activation) for module in modules for layer in module.layers}
+    kinds = {
+        (type(layer), module.activation, layer.root is not None, bool(module.norms))
+        for module in modules
+        for layer in module.layers
+    }
     if len(modules) < len(networks) or len(kinds) != 1:
         return False
-    kind, activation = kinds.pop()
-    return kind in KNOWN and activation is (functional.elu if kind is GATLayer else torch.relu)
+    kind, activation, *more = kinds.pop()
+    if kind is GATLayer:
+        return activation is functional.elu and not any(more)
+    return kind in KNOWN and activation is torch.relu
 
 
 def as_lists(edges: EdgeSet) -> tuple[Lists, Incidence]:
@@ -144,6 +155,7 @@ def as_model(
         weight=_flat([layer.weight.T for layer in later]),
         root=_flat([layer.root.T for layer in later if layer.root is not None]),
         bias=bias,
+        norms=_norms([network.module for network in networks], depth, int(width.max())),
         own=np.stack([_float64(layer.own) for layer in stack]),
         wanted=np.stack([_float64(target.chance(logits.double())) for logits in wanted]),
         temperature=target.temperature,
@@ -152,7 +164,7 @@ def as_model(
         least=np.stack([_float64(target.entropy(logits.double())) for logits in wanted]),
         heads=Heads(heads, _lists(edges, *edges.arcs.flip(0).cpu().numpy())) if heads.any() else None,
     )
-    sent, extra, out = _without_edges(stack, [network.x for network in networks], depth)
+    sent, extra, out = _without_edges(stack, networks, depth)
     answers = [z[:, : wanted[0].shape[1]] for z in out[depth - 1 :: depth]]
     loss = np.stack([_float64(target.loss(w.double(), z)) for w, z in zip(wanted, answers, strict=True)])
     state = State(
@@ -174,6 +186,7 @@ def as_model(
         out=np.zeros_like(state.out),
         loss=np.zeros_like(state.loss),
         step=np.zeros(2 * width.max()),
+        read=np.zeros(width.max()),
         mark=np.full((count, width.size), -1),
         first=np.zeros(width.size, np.int64),
         nodes=np.zeros((width.size, count), np.int64),
@@ -183,28 +196,39 @@ def as_model(
 
 
 def _without_edges(
-    stack: list[Aggregation], features: list[Features], depth: int
+    stack: list[Aggregation], networks: Sequence[NativeNetwork], depth: int
 ) -> tuple[list[Tensor], list[Tensor], list[Tensor]]:
     """P, R and outputs of all layers."""
     sent: list[Tensor] = []
     extra: list[Tensor] = []
     outputs: list[Tensor] = []
-    for first, x in zip(range(0, len(stack), depth), features, strict=True):
-        hidden: Features = x
-        for layer in stack[first : first + depth]:
+    for first, network in zip(range(0, len(stack), depth), networks, strict=True):
+        hidden: Features = network.x
+        norms = [*network.module.norms, *[None] * depth]
+        for layer, norm in zip(stack[first : first + depth], norms, strict=False):
             s, t = _scales(layer.norm, layer.base)
             sent.append(_product(hidden, layer.weight))
             out = (s * t * layer.own).unsqueeze(1) * sent[-1] + layer.bias
             if layer.root is not None:
                 extra.append(_product(hidden, layer.root))
                 out = out + extra[-1]
-            hidden = torch.relu(out)
+            hidden = torch.relu(out if norm is None else deepcopy(norm).double()(out))
             if layer.heads:
                 values, source, aim = out.split([layer.outputs, layer.heads, layer.heads], dim=1)
                 out = torch.cat([values, functional.leaky_relu(source + aim, 0.2), aim], dim=1)
                 hidden = functional.elu(values)
             outputs.append(out)
     return sent, extra, outputs
+
+
+def _norms(modules: list[Backbone], depth: int, widest: int) -> np.ndarray:
+    """γ and β after each layer; nothing after a last one."""
+    found = np.zeros((depth * len(modules) if any(module.norms for module in modules) else 0, 2, widest))
+    for k, module in enumerate(modules):
+        for i, norm in enumerate(module.norms):
+            for row, parameter in enumerate(norm.parameters()):
+                found[k * depth + i, row, : parameter.numel()] = _float64(parameter)
+    return found
 
 
 def _product(x: Features, weight: Tensor) -> Tensor:

@@ -5,6 +5,7 @@ import numpy as np
 from gst.greedy.answers import hoped, loss_of, moved, slope_of
 from gst.greedy.arrays import Layers, Lists, State, Trial, kernel, lean
 from gst.greedy.kernels import copy, row_of, scales_of, transform
+from gst.greedy.norms import read_of, through_norm
 
 
 @kernel
@@ -46,9 +47,10 @@ def _forward(layer: int, lists: Lists, layers: Layers, state: State, trial: Tria
         if same and state.settled[0]:  # and so is what follows from it
             continue
         if (layer + 1) % layers.depth:
-            transform(layer + 1, node, layers.weight, layers, out, state.sent)
+            read = read_of(layer, out, layers, trial)
+            transform(layer + 1, node, layers.weight, layers, read, state.sent)
             if state.extra.size > 0:
-                transform(layer + 1, node, layers.root, layers, out, state.extra)
+                transform(layer + 1, node, layers.root, layers, read, state.extra)
         else:
             state.loss[network, node] = loss_of(network, node, hoped(network, node, out, layers), out, layers)
             drift[node] += moved(out, layers, state.chance[network, node], trial)
@@ -92,8 +94,11 @@ def _backward(layer: int, lists: Lists, layers: Layers, state: State, trial: Tri
                 roots = layers.root[at : at + before.size]
                 for h in range(before.size):
                     before[h] += roots[h] * back[c]
-        for h in range(before.size):
-            before[h] = before[h] if hidden[h] > 0 else 0.0
+        if layers.norms.size > 0:
+            through_norm(layer - 1, hidden, before, layers)
+        else:
+            for h in range(before.size):
+                before[h] = before[h] if hidden[h] > 0 else 0.0
 
 
 @lean

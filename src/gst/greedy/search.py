@@ -5,13 +5,14 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import overload
 
 from gst.greedy.arrays import Layers, Lists, State, Trial, compiled
 from gst.greedy.attention import adopt, attend, stay
 from gst.greedy.kernels import apply, change
 from gst.greedy.refresh import refresh
+from gst.jit import njit
 
 FEW = 32
 EARLY = 20  # a step has half its rows when a twentieth of the edges is kept

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
-from numba import njit
 from torch import Tensor
 from torch_geometric.nn import MessagePassing
 
@@ -16,6 +15,7 @@ from gst.graph import EdgeSet
 from gst.greedy.native import as_lists
 from gst.greedy.search import Incidence
 from gst.greedy.target import Target
+from gst.jit import njit
 from gst.nn.network import NativeNetwork, Network
 
 PACE = 0.04  # a round changes this share of the edges that are kept, and of the first fortieth of all

@@ -1,6 +1,7 @@
 """The networks Θ: stacks of gated layers with dropout before each."""
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -9,8 +10,9 @@ from torch.nn import functional
 from gst.errors import InputError
 from gst.graph import EdgeSet
 from gst.nn.adjacency import Block
-from gst.nn.features import Features, dropout, feature_dropout
+from gst.nn.features import Features, as_features, dropout, feature_dropout
 from gst.nn.layers import ClusterGCNLayer, GATLayer, GCNLayer, GINLayer, SAGELayer
+from gst.nn.layouts import is_sparse
 
 
 class Backbone(nn.Module):
@@ -22,14 +24,25 @@ class Backbone(nn.Module):
 
     activation: Callable[[Tensor], Tensor] = staticmethod(torch.relu)
 
-    def __init__(self, inputs: int, hidden: int, outputs: int, *, layers: int = 2, dropout: float = 0.5) -> None:
+    def __init__(
+        self,
+        inputs: int,
+        hidden: int,
+        outputs: int,
+        *,
+        layers: int = 2,
+        dropout: float = 0.5,
+        residual: bool = False,
+        norm: str = "none",
+    ) -> None:
         super().__init__()
-        self.dropout = dropout
+        self.dropout, self.residual, self.outputs = dropout, residual, outputs
         last = layers - 1
         self.layers = nn.ModuleList(
             self.layer(inputs if i == 0 else hidden, outputs if i == last else hidden, last=i == last)
             for i in range(layers)
         )
+        self.norms = nn.ModuleList(nn.LayerNorm(hidden) for _ in range(last if norm == "layer" else 0))
 
     def layer(self, inputs: int, outputs: int, *, last: bool) -> nn.Module:
         raise NotImplementedError
@@ -40,7 +53,10 @@ class Backbone(nn.Module):
         return slope.mul_(active.sign_())
 
     def forward(self, x: Features, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
-        """Logits of all nodes."""
+        """Logits of all nodes; ``x`` may be of any kind of number, and a sparse tensor."""
+        if isinstance(x, Tensor):
+            dtype = next(self.parameters()).dtype
+            x = as_features(x, dtype) if is_sparse(x) else x.to(dtype)
         edges = EdgeSet.from_edge_index(edge_index, x.shape[0], edge_weight)
         return self.run(x, edges.adjacency.blocks(len(self.layers)))
 
@@ -51,23 +67,28 @@ class Backbone(nn.Module):
         """
         values = edge_values if isinstance(edge_values, list) else [edge_values] * len(blocks)
         hidden: Tensor = self.layers[0](feature_dropout(x, self.dropout, self.training), blocks[0], values[0])
-        for layer, block, value in zip(self.layers[1:], blocks[1:], values[1:], strict=True):
-            hidden = layer(dropout(self.activation(hidden), self.dropout, self.training), block, value)
+        for i in range(1, len(self.layers)):
+            read = dropout(self.between(i - 1, hidden), self.dropout, self.training)
+            hidden = self.layers[i](read, blocks[i], values[i])
         return hidden
+
+    def between(self, number: int, given: Tensor) -> Tensor:
+        """What the next layer reads of what this one gives: normalised, if the network has norms, and activated."""
+        return self.activation(self.norms[number](given) if self.norms else given)
 
 
 class GCN(Backbone):
     """Graph convolutional network (Kipf & Welling, ICLR 2017)."""
 
     def layer(self, inputs: int, outputs: int, *, last: bool) -> nn.Module:
-        return GCNLayer(inputs, outputs)
+        return GCNLayer(inputs, outputs, residual=self.residual)
 
 
 class GIN(Backbone):
     """Graph isomorphism network (Xu et al., ICLR 2019)."""
 
     def layer(self, inputs: int, outputs: int, *, last: bool) -> nn.Module:
-        return GINLayer(inputs, outputs)
+        return GINLayer(inputs, outputs, residual=self.residual)
 
 
 class GAT(Backbone):
@@ -79,16 +100,15 @@ class GAT(Backbone):
     def through_activation(slope: Tensor, active: Tensor) -> Tensor:
         return slope.mul_(active.clamp_(max=0).add_(1))
 
-    def __init__(
-        self, inputs: int, hidden: int, outputs: int, *, layers: int = 2, dropout: float = 0.5, heads: int = 8
-    ) -> None:
+    def __init__(self, inputs: int, hidden: int, outputs: int, *, heads: int = 8, **rest: Any) -> None:
         if hidden % heads:
             raise InputError(f"hidden {hidden} is not a multiple of the {heads} attention heads of GAT")
         self.heads = heads
-        super().__init__(inputs, hidden, outputs, layers=layers, dropout=dropout)
+        super().__init__(inputs, hidden, outputs, **rest)
 
     def layer(self, inputs: int, outputs: int, *, last: bool) -> nn.Module:
-        return GATLayer(inputs, outputs, heads=1) if last else GATLayer(inputs, outputs // self.heads, self.heads)
+        heads = 1 if last else self.heads
+        return GATLayer(inputs, outputs // heads, heads, residual=self.residual)
 
 
 class SAGE(Backbone):

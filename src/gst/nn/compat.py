@@ -10,6 +10,7 @@ with value 1: they are not edges to remove. No layer is trusted to be understood
 """
 
 import inspect
+import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cached_property
@@ -26,9 +27,11 @@ from torch_geometric.utils import add_remaining_self_loops, add_self_loops, degr
 from torch_geometric.utils.num_nodes import maybe_num_nodes
 
 from gst.errors import InputError
+from gst.randomness import own_numbers, seeded
 
 TOLERANCE = 1e-4  # of check_model: float32 sums in another order
 LARGE = 20_000  # columns that check_model looks at
+_ONE_AT_A_TIME = threading.RLock()
 
 
 def call_model(model: nn.Module, data: Data) -> Tensor:
@@ -43,11 +46,13 @@ def call_model(model: nn.Module, data: Data) -> Tensor:
     if len(required) == 1:
         annotation = getattr(required[0].annotation, "__name__", str(required[0].annotation))
         if required[0].name in ("data", "batch", "graph") or annotation.split(".")[-1] in ("Data", "Batch"):
-            return model(data)
+            with own_numbers():
+                return model(data)
     known = {"num_nodes": data.num_nodes, **data.to_dict()}
     for name in (p.name for p in required if p.name not in known):
         raise InputError(f"{type(model).__name__}.forward needs {name!r}, but data has only {', '.join(sorted(known))}")
-    return model(**{p.name: known[p.name] for p in parameters if p.name in known})
+    with own_numbers():
+        return model(**{p.name: known[p.name] for p in parameters if p.name in known})
 
 
 @contextmanager
@@ -55,11 +60,12 @@ def gated(model: nn.Module, data: Data, values: Tensor) -> Iterator[None]:
     """Inside, a plain call of ``model`` on ``data`` sees column e of ``data.edge_index`` with value ``values[e]``.
 
     Works by hooks on the layers and by stand-ins for four functions of PyG in the modules that define the layers; all
-    is put back on leaving. Not to be nested on one model, nor used from several threads at once.
+    is put back on leaving. Not to be nested on one model. Threads take turns, for they share PyG's modules; those that
+    call PyG meanwhile get what it gives without gates.
     """
     gate, layers = _Gate(model, data, values), _layers(model)
     stand_ins = {id(f): getattr(gate, f.__name__) for f in (softmax, degree, gcn_norm, add_self_loops)}
-    with ExitStack() as stack:
+    with _ONE_AT_A_TIME, ExitStack() as stack:
         for module in dict.fromkeys([model, *layers]):
             stack.callback(module.register_forward_pre_hook(gate.enter, with_kwargs=True).remove)
             stack.callback(module.register_forward_hook(gate.leave, always_call=True).remove)
@@ -88,6 +94,7 @@ class _Gate:
         dtype = next((p.dtype for p in model.parameters() if p.is_floating_point()), values.dtype)
         self.values = values.to(dtype).masked_fill(self.loops, 1.0)
         self.frames: list[SimpleNamespace] = []
+        self.thread = threading.get_ident()
         signatures = {layer: inspect.signature(layer.forward) for layer in _layers(model)}
         self.weighted = {m: s for m, s in signatures.items() if {"edge_index", "edge_weight"} <= set(s.parameters)}
 
@@ -101,7 +108,8 @@ class _Gate:
 
     def match(self, index: Any, user: nn.Module | None = None) -> Any:
         """The values along an ``edge_index`` or one row of it, found by its numbers since a count can fit by chance."""
-        if isinstance(index, Tensor) and index.layout == torch.strided and self.frames:
+        ours = self.frames and threading.get_ident() == self.thread
+        if ours and isinstance(index, Tensor) and index.layout == torch.strided:
             for columns, values in self.rewritten:
                 ways = (columns, columns.flip(0)) if index.dim() == 2 else columns
                 if index.shape[-1] == columns.shape[1] and any(torch.equal(index, way) for way in ways):
@@ -194,8 +202,8 @@ class _Gate:
         return looped, torch.cat([edge_attr, attr])
 
 
-def check_model(model: nn.Module, data: Data) -> None:
-    """Refuses a model whose edges cannot be gated, with the reason.
+def check_model(model: nn.Module, data: Data) -> int:
+    """Refuses a model whose edges cannot be gated, with the reason; else, how many scores it gives a node.
 
     What cannot be read off the layers is measured, in evaluation mode and on a piece of ``data`` if that is large: the
     model with random values 0, 1, 2 must equal the model on the graph with 0, 1, 2 copies of each column, and removed
@@ -211,7 +219,7 @@ def check_model(model: nn.Module, data: Data) -> None:
         if not isinstance(layer.aggr_module, SumAggregation | MeanAggregation | None):
             raise InputError(f"{type(layer).__name__} has aggr={layer.aggr!r}; only 'sum' and 'mean' can be gated")
     piece, copied, values = _trial(data)
-    with _undisturbed(model, values.device):
+    with undisturbed(model):
         with torch.no_grad():
             whole, wanted = call_model(model, piece), call_model(model, copied)
         with torch.enable_grad(), gated(model, piece, values):
@@ -230,6 +238,7 @@ def check_model(model: nn.Module, data: Data) -> None:
     slope = torch.autograd.grad(found, values, weights, allow_unused=True)[0] if found.requires_grad else None
     if slope is None or not slope.isfinite().all() or not slope[values == 0].any():
         raise InputError(f"in {name} ({kinds}) removed edges have no finite, non-zero gradient that could return them")
+    return int(found.shape[1])
 
 
 def _trial(data: Data) -> tuple[Data, Data, Tensor]:
@@ -251,12 +260,12 @@ def _trial(data: Data) -> tuple[Data, Data, Tensor]:
 
 
 @contextmanager
-def _undisturbed(model: nn.Module, device: torch.device) -> Iterator[None]:
+def undisturbed(model: nn.Module) -> Iterator[None]:
     """Evaluation mode and random numbers of its own; whatever the model then raises is the input's fault."""
     flags = [(module, module.training) for module in model.modules()]
     buffers = [(buffer, buffer.clone()) for buffer in model.buffers()]
     try:
-        with torch.random.fork_rng([device] if device.type == "cuda" else []):
+        with seeded(0):
             model.eval()
             yield
     except InputError:

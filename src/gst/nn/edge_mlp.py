@@ -3,11 +3,11 @@ r"""The masker's kernel: w · ReLU(p_i + q_j) at every entry (i, j) of a pattern
 from collections.abc import Iterator
 from typing import Any
 
-import numba
 import numpy as np
 import torch
 from torch import Tensor
 
+from gst.jit import njit
 from gst.nn.csr import Pattern
 
 _HELD = 1 << 22  # numbers that the fallback holds at once
@@ -67,7 +67,7 @@ def _arrays(*tensors: Tensor) -> list[np.ndarray]:
 
 
 # one thread each: they take a few milliseconds, and compiling them for several would take seconds
-@numba.njit(fastmath=True, cache=True, nogil=True)
+@njit(fastmath=True, cache=True, nogil=True)
 def _scores(
     crow: np.ndarray, col: np.ndarray, target: np.ndarray, source: np.ndarray, last: np.ndarray, out: np.ndarray
 ) -> None:
@@ -81,7 +81,7 @@ def _scores(
             out[entry] = total
 
 
-@numba.njit(fastmath=True, cache=True, nogil=True)
+@njit(fastmath=True, cache=True, nogil=True)
 def _sum_open(
     crow: np.ndarray,
     col: np.ndarray,

@@ -6,13 +6,15 @@ from typing import Any
 
 import numpy as np
 import torch
-from numba import njit
 from torch import Tensor
 
+from gst.jit import njit
 from gst.nn.csr import Pattern, spmm
 from gst.nn.kernels import over_rows
+from gst.nn.layouts import as_float, is_sparse
 from gst.nn.sampler import row_entries
 from gst.nn.shared import Shared, room, take, token
+from gst.randomness import generator
 
 SPARSE_BELOW = 0.08  # density at which X·W, forward and backward, costs the same either way: benchmarks/features.py
 
@@ -76,8 +78,15 @@ class SharedFeatures:
         return total
 
 
-def as_features(x: Tensor) -> Features:
-    """``x`` in the layout in which X·W is faster, decided by its density."""
+def as_features(x: Tensor, dtype: torch.dtype = torch.float32) -> Features:
+    """Features of any kind as our networks take them; dense ones in the layout in which X·W is faster, by density.
+
+    A sparse tensor stays sparse: its dense form may not fit into memory.
+    """
+    x = as_float(x, dtype)
+    if is_sparse(x):
+        row = torch.repeat_interleave(torch.arange(x.shape[0], device=x.device), x.crow_indices().diff())
+        return SparseFeatures(Pattern(row, x.col_indices(), (x.shape[0], x.shape[1])), x.values())
     nonzero = int(torch.count_nonzero(x))
     if nonzero >= SPARSE_BELOW * x.numel():
         return x.contiguous()
@@ -113,7 +122,7 @@ def dropout(x: Tensor, p: float, training: bool) -> Tensor:
     if not training or level == 0:
         return x
     words = torch.empty(x.numel() // 8 + 1, dtype=torch.int64, device=x.device)
-    random = words.random_(-(2**63), None).view(torch.uint8)[: x.numel()].view(x.shape)
+    random = words.random_(-(2**63), None, generator=generator(x.device)).view(torch.uint8)[: x.numel()].view(x.shape)
     return _Thinned.apply(x, random, level)
 
 

@@ -16,9 +16,11 @@ from typing import Any
 import numpy as np
 import torch
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
+
+from gst.jit import njit
 
 _AHEAD = 16  # entries between a fetch and its use; without, rows of 256 numbers took up to 1.7 times as long
 _LINE = 64  # bytes that one fetch brings

@@ -13,13 +13,14 @@ from gst.nn.adjacency import Adjacency, Block
 from gst.nn.csr import row_max, row_sum, spmm
 from gst.nn.features import Features, SharedFeatures, linear, rows
 from gst.nn.shared import Shared, shared_linear, shared_spmm, take
+from gst.randomness import generator
 
 CACHE = 2**21  # numbers that stay in a processor's cache
 
 
 def glorot(inputs: int, outputs: int) -> nn.Parameter:
     weight = torch.empty(inputs, outputs)
-    nn.init.xavier_uniform_(weight)
+    nn.init.xavier_uniform_(weight, generator=generator(weight.device))
     return nn.Parameter(weight)
 
 
@@ -45,7 +46,40 @@ def _spmm_cost(columns: int, nnz: int, width: int) -> int:
     return nnz * width * (8 if columns * width > CACHE else 1)
 
 
-class GCNLayer(nn.Module):
+class Layer(nn.Module):
+    r"""Weights W and b of a graph convolution and, with ``residual``, a learnable skip connection :math:`x_i W_{root}`.
+
+    The skip connection is that of PyG's ``GATConv(residual=True)``: linear, without a bias, added to what the
+    convolution gives.
+    """
+
+    root: nn.Parameter | None
+
+    def __init__(self, inputs: int, outputs: int, *, residual: bool = False) -> None:
+        super().__init__()
+        self.weight = glorot(inputs, outputs)
+        self.register_parameter("root", glorot(inputs, outputs) if residual else None)
+        self.bias = nn.Parameter(torch.zeros(outputs))
+
+    def own_part(self, x: Features | SharedFeatures, block: Block) -> Tensor | None:
+        """What the skip connection gives to the rows of a block; to be asked for before the sums over neighbours.
+
+        Slopes are carried back in the reverse order, and what they add up to in place depends on it to the last bit.
+        """
+        if self.root is None:
+            return None
+        if isinstance(x, SharedFeatures):
+            dense = isinstance(x.x, Tensor)
+            return shared_linear(x.itself, block.own, self.root) if dense else linear(rows(x, block.own), self.root)
+        if block.entries is None:  # of a block with its own adjacency, most columns are no rows
+            return linear(x if block.pattern.shape[0] == x.shape[0] else rows(x, block.own), self.root)
+        return linear(x, self.root)[block.own]
+
+    def total(self, sums: Tensor, own: Tensor | None) -> Tensor:
+        return sums + self.bias if own is None else sums + own + self.bias
+
+
+class GCNLayer(Layer):
     r"""Kipf & Welling, ICLR 2017, with the normalisation computed from the gated values.
 
     .. math:: D̃^{-1/2} (A ∘ m ∘ g + I) D̃^{-1/2} X W + b
@@ -53,14 +87,10 @@ class GCNLayer(nn.Module):
     A self-loop that the data carries takes the place of the one from I, as in PyG.
     """
 
-    def __init__(self, inputs: int, outputs: int) -> None:
-        super().__init__()
-        self.weight = glorot(inputs, outputs)
-        self.bias = nn.Parameter(torch.zeros(outputs))
-
     def forward(self, x: Features | SharedFeatures, block: Block, edge_values: Tensor | None) -> Tensor:
         values = block.select(gcn_norm(block.adjacency, edge_values, self.weight.dtype, block.own))
-        return propagate(block, values, x, self.weight) + self.bias
+        own = self.own_part(x, block)
+        return self.total(propagate(block, values, x, self.weight), own)
 
 
 def gcn_norm(adjacency: Adjacency, edge_values: Tensor | None, dtype: torch.dtype, own: Tensor | None = None) -> Tensor:
@@ -83,26 +113,24 @@ def gcn_norm(adjacency: Adjacency, edge_values: Tensor | None, dtype: torch.dtyp
     return adjacency.normalised(edge_values, ("gcn", dtype), make)
 
 
-class GINLayer(nn.Module):
+class GINLayer(Layer):
     r"""Xu et al., ICLR 2019, with a one-layer perceptron and a trainable ε.
 
     .. math:: \Big((1 + ε) x_i + \sum_j m_{ij} g_{ij} x_j\Big) W + b
 
     """
 
-    def __init__(self, inputs: int, outputs: int) -> None:
-        super().__init__()
-        self.weight = glorot(inputs, outputs)
-        self.bias = nn.Parameter(torch.zeros(outputs))
+    def __init__(self, inputs: int, outputs: int, *, residual: bool = False) -> None:
+        super().__init__(inputs, outputs, residual=residual)
         self.eps = nn.Parameter(torch.zeros(()))
 
     def forward(self, x: Features | SharedFeatures, block: Block, edge_values: Tensor | None) -> Tensor:
         diagonal = block.adjacency.loops.to(self.eps.dtype) + 1 + self.eps
-        values = block.values(edge_values, diagonal, self.weight.dtype)
-        return propagate(block, values, x, self.weight) + self.bias
+        values, own = block.values(edge_values, diagonal, self.weight.dtype), self.own_part(x, block)
+        return self.total(propagate(block, values, x, self.weight), own)
 
 
-class GATLayer(nn.Module):
+class GATLayer(Layer):
     r"""Veličković et al., ICLR 2018, with the gate inside the softmax.
 
     .. math:: α_{ij} = \frac{m_{ij} g_{ij} \exp e_{ij}}{\sum_k m_{ik} g_{ik} \exp e_{ik}}, \quad
@@ -111,16 +139,14 @@ class GATLayer(nn.Module):
     The self-loop takes part with value 1; a self-loop that the data carries is the same one, as in PyG.
     """
 
-    def __init__(self, inputs: int, outputs: int, heads: int) -> None:
-        super().__init__()
+    def __init__(self, inputs: int, outputs: int, heads: int, *, residual: bool = False) -> None:
+        super().__init__(inputs, heads * outputs, residual=residual)
         self.heads = heads
-        self.weight = glorot(inputs, heads * outputs)
         self.attend_source = glorot(heads, outputs)
         self.attend_target = glorot(heads, outputs)
-        self.bias = nn.Parameter(torch.zeros(heads * outputs))
 
     def forward(self, x: Features | SharedFeatures, block: Block, edge_values: Tensor | None) -> Tensor:
-        pattern = block.pattern
+        pattern, own = block.pattern, self.own_part(x, block)
         hidden = x.times(self.weight) if isinstance(x, SharedFeatures) else linear(x, self.weight)
         source, target = (self._attend(x, hidden, vector) for vector in (self.attend_source, self.attend_target))
         logits = functional.leaky_relu(
@@ -142,7 +168,7 @@ class GATLayer(nn.Module):
         else:
             by_head = hidden.view(hidden.shape[0], self.heads, -1).unbind(1)
             parts = [spmm(pattern, a, h) for a, h in zip(attention.unbind(1), by_head, strict=True)]
-        return torch.cat(parts, dim=1) + self.bias
+        return self.total(torch.cat(parts, dim=1), own)
 
     def _attend(self, x: Features | SharedFeatures, hidden: Tensor | Shared, vector: Tensor) -> Tensor | Shared:
         """a·W x of every node and head."""
@@ -152,18 +178,17 @@ class GATLayer(nn.Module):
         return (hidden.view(hidden.shape[0], self.heads, -1) * vector).sum(-1)
 
 
-class SAGELayer(nn.Module):
+class SAGELayer(Layer):
     r"""Hamilton et al., NeurIPS 2017, with the mean over what is left; edge weights of the data make it a weighted one.
 
     .. math:: \frac{\sum_j m_{ij} g_{ij} x_j}{\sum_j m_{ij} g_{ij}} W + x_i W_{root} + b
 
     """
 
+    root: nn.Parameter
+
     def __init__(self, inputs: int, outputs: int) -> None:
-        super().__init__()
-        self.weight = glorot(inputs, outputs)
-        self.root = glorot(inputs, outputs)
-        self.bias = nn.Parameter(torch.zeros(outputs))
+        super().__init__(inputs, outputs, residual=True)
 
     def diagonal(self, adjacency: Adjacency) -> Tensor:
         """With what value a node is its own neighbour: only through self-loops that the data carries."""
@@ -176,14 +201,8 @@ class SAGELayer(nn.Module):
             return mean_norm(adjacency, adjacency.values(edge_values, self.diagonal(adjacency), dtype))
 
         values = adjacency.normalised(edge_values, (type(self), dtype), make)
-        if isinstance(x, SharedFeatures):
-            dense = isinstance(x.x, Tensor)
-            own = shared_linear(x.itself, block.own, self.root) if dense else linear(rows(x, block.own), self.root)
-        elif block.entries is None:  # of a block with its own adjacency, most columns are no rows
-            own = linear(x if block.pattern.shape[0] == x.shape[0] else rows(x, block.own), self.root)
-        else:
-            own = linear(x, self.root)[block.own]
-        return propagate(block, block.select(values), x, self.weight) + own + self.bias
+        own = self.own_part(x, block)
+        return self.total(propagate(block, block.select(values), x, self.weight), own)
 
 
 def mean_norm(adjacency: Adjacency, values: Tensor) -> Tensor:

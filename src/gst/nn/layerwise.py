@@ -41,15 +41,16 @@ def edge_gradient(
     del logits
     to_values = torch.zeros_like(values)
     for number in reversed(range(len(module.layers))):
-        fed = inputs.pop() if number else x
+        before = inputs.pop() if number else None
+        fed = x if before is None else _read(module, number, before)
         given = SharedFeatures(fed, slope=number > 0, known=True)
         for run, block in _runs(edges, None):
             leaves = [values[block.edge].requires_grad_(), degree.token, given.token]
             out = module.layers[number](given, block.with_degree(degree), leaves[0])
             wanted = [leaf for leaf in leaves if leaf.requires_grad]
             to_values.index_add_(0, block.edge, torch.autograd.grad(out, wanted, slope[run], allow_unused=True)[0])
-        if isinstance(fed, Tensor) and number:
-            slope = module.through_activation(distributed.sum_(given.slope()), fed)
+        if before is not None:
+            slope = _through(module, number, before, distributed.sum_(given.slope()))
     assert degree.slope is not None
     return distributed.sum_(to_values).add_(_through_degrees(edges, distributed.sum_(degree.slope)))
 
@@ -58,22 +59,37 @@ def edge_gradient(
 def _forward(
     module: Backbone, x: Features, edges: EdgeSet, values: Tensor | None, nodes: Tensor | None
 ) -> list[Tensor]:
-    """What every layer gives, the activation included; rows that no output reads are without meaning."""
+    """What every layer gives, activated where nothing is normalised before; rows that no output reads are void."""
     dtype = next(module.parameters()).dtype
     degree = Shared.of(edges.neighbours.degree(values, dtype), token(False))
     wanted: list[Tensor | None] = [nodes]
     for _ in module.layers[1:]:
         wanted.insert(0, None if wanted[0] is None else edges.neighbours.reached(wanted[0]))
     outputs: list[Tensor] = []
-    for layer, asked in zip(module.layers, wanted, strict=True):
-        given = SharedFeatures(outputs[-1] if outputs else x)
+    for number, (layer, asked) in enumerate(zip(module.layers, wanted, strict=True)):
+        given = SharedFeatures(_read(module, number, outputs[-1]) if outputs else x)
+        final = bool(module.norms) or layer is module.layers[-1]
         out = room(degree.value, edges.num_nodes, cast(Tensor, layer.bias).numel())
         for run, block in _runs(edges, asked):
             value = None if values is None else values[block.edge]
             found = layer(given, block.with_degree(degree), value)
-            out[run] = found if layer is module.layers[-1] else module.activation(found)
+            out[run] = found if final else module.activation(found)
         outputs.append(distributed.sum_(out))
     return outputs
+
+
+@torch.no_grad()
+def _read(module: Backbone, number: int, before: Tensor) -> Tensor:
+    """What a layer reads of what the one before it gave."""
+    return module.between(number - 1, before) if module.norms else before
+
+
+def _through(module: Backbone, number: int, before: Tensor, slope: Tensor) -> Tensor:
+    """The slope in what the layer before gave, from the one in what this layer read; both are used up."""
+    if not module.norms:
+        return module.through_activation(slope, before)
+    before.requires_grad_()
+    return torch.autograd.grad(module.between(number - 1, before), before, slope)[0]
 
 
 def _runs(edges: EdgeSet, nodes: Tensor | None) -> Iterator[tuple[Tensor, LocalBlock]]:

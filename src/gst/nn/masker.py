@@ -11,6 +11,7 @@ from gst.nn.edge_mlp import edge_mlp
 from gst.nn.features import Features, linear
 from gst.nn.layers import glorot
 from gst.nn.neighbours import LocalBlock
+from gst.randomness import generator
 
 
 class Masker(nn.Module):
@@ -28,7 +29,7 @@ class Masker(nn.Module):
         self.deviation = deviation
         self.first = glorot(inputs, 2 * hidden)  # [W_a | W_b]
         self.bias = nn.Parameter(torch.zeros(hidden))
-        self.last = nn.Parameter(torch.empty(hidden).uniform_(-1, 1) / hidden**0.5)
+        self.last = nn.Parameter(torch.empty(hidden).uniform_(-1, 1, generator=generator()) / hidden**0.5)
 
     def forward(self, x: Features, edges: EdgeSet) -> Tensor:
         """The mask m_g of these edges, ``[E]``."""

@@ -9,9 +9,9 @@ from functools import cached_property
 
 import numpy as np
 import torch
-from numba import njit
 from torch import Tensor
 
+from gst.jit import njit
 from gst.nn.adjacency import Adjacency, Block
 from gst.nn.csr import Pattern
 from gst.nn.sampler import Draw, draw_entries

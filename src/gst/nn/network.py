@@ -9,8 +9,9 @@ from torch_geometric.data import Data
 from gst.graph import EdgeSet
 from gst.nn.adjacency import Block
 from gst.nn.backbones import Backbone
-from gst.nn.compat import call_model, check_model, gated
+from gst.nn.compat import call_model, gated
 from gst.nn.features import Features, rows
+from gst.nn.own_input import check_own_model, graph_for, subgraph
 
 
 class Network(Protocol):
@@ -56,10 +57,10 @@ class NativeNetwork:
 class OwnNetwork:
     """A user's own model of PyG ``MessagePassing`` layers."""
 
-    def __init__(self, module: nn.Module, data: Data) -> None:
-        check_model(module, data)
+    def __init__(self, module: nn.Module, data: Data, classes: int | None = None) -> None:
         self.module = module
-        self.data = data
+        self.data = graph_for(module, data)
+        check_own_model(module, self.data, classes)
         self._last: tuple[EdgeSet, Data] | None = None  # the same edges come many epochs in a row
 
     def logits(self, edges: EdgeSet, edge_values: Tensor | None = None, nodes: Tensor | None = None) -> Tensor:
@@ -87,7 +88,7 @@ class OwnPart:
         inside = torch.zeros(edges.num_nodes, dtype=torch.bool, device=ids.device)
         inside[nodes] = True
         columns = edges.columns[inside[whole.data.edge_index[:, edges.columns]].all(0)]
-        self.graph = whole.data.edge_subgraph(columns).subgraph(nodes)
+        self.graph = subgraph(whole.data.edge_subgraph(columns), nodes)
         self.column_edge = number[edges.column_edge[torch.searchsorted(edges.columns, columns)]]
 
     def logits(self, edges: EdgeSet, edge_values: Tensor | None = None, nodes: Tensor | None = None) -> Tensor:

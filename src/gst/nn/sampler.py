@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import numpy as np
 import torch
-from numba import njit
 from torch import Tensor
 
+from gst.jit import njit
 from gst.nn.csr import Pattern
 
 Draw = Callable[[np.ndarray, np.ndarray, int, int], np.ndarray]  # as draw_entries

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from numba import njit
 from torch import Tensor
 
+from gst.jit import njit
 from gst.nn.csr import Pattern, sddmm
 from gst.nn.kernels import fetch, product
 

@@ -1,6 +1,7 @@
 """Tables as LaTeX (booktabs)."""
 
 from gst.report.tables import Table
+from gst.text import printable
 
 _SPECIAL = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",
@@ -16,7 +17,7 @@ def escape(text: str) -> str:
     >>> escape("50 % of R&D_1 ± 2")
     '50 \\% of R\\&D\\_1 $\\pm$ 2'
     """
-    return "".join(_SPECIAL.get(sign, sign) for sign in " ".join(text.split()))
+    return "".join(_SPECIAL.get(sign, sign) for sign in " ".join(printable(text).split()))
 
 
 def latex(table: Table) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup
 
-from gst.bench.load import Loaded
+from gst.bench.load import Loaded, apart
 from gst.bench.rows import Row
 from gst.report import figures, tables, varied, words
 from gst.report.files import read
@@ -26,7 +26,7 @@ _SCRIPTS = ("base.js", "charts.js", "downloads.js", "runs.js", "run.js")  # one 
 
 def render(loaded: Loaded, title: str = TITLE) -> str:
     """The page. It loads nothing, and its policy forbids it to: only the script whose hash it names may run."""
-    study = Study(loaded.rows)
+    study = Study(apart(loaded.rows))
     scores = [tables.scores(study, panel) for panel in study.panels]
     singles, extremes, paper = tables.singles(study), tables.extremes(study), tables.paper(study)
     script = '"use strict";(() => {\n' + "".join(map(read, _SCRIPTS)) + "})();"

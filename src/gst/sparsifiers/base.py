@@ -1,5 +1,6 @@
 """What sparsifiers share: budget, selection, and their faces as a PyG transform or as an estimator."""
 
+import warnings
 from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any, Self
@@ -9,14 +10,19 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 from torch_geometric.transforms import BaseTransform
 
+from gst.arguments import check_options
 from gst.cache import Cache
 from gst.checkpoint import NoCheckpoint, opened
-from gst.errors import InputError
-from gst.graph import EdgeSet
+from gst.errors import AgreementWarning, InputError
+from gst.graph import EdgeSet, check_data
+from gst.models import check_model
+from gst.modes import plain_torch
 from gst.problem import Problem
 from gst.select import budget, top_k
 from gst.settings import make_settings
 from gst.training import Watcher, silent
+
+LEAST_AGREEMENT = 0.98  # share of the dense model's answers that a sparse graph should keep
 
 
 class TopologySparsifier(BaseTransform):
@@ -30,22 +36,26 @@ class TopologySparsifier(BaseTransform):
 
     def __init__(self, sparsity: float | None = None, keep: int | None = None, *, seed: int = 0) -> None:
         check_budget(sparsity, keep)
+        check_options(type(self).__name__, seed=(seed, int, lambda v: 0 <= v < 2**63, "a number from 0 to 2^63"))
         self.sparsity, self.keep, self.seed = sparsity, keep, seed
 
     def edge_scores(self, edges: EdgeSet) -> Tensor:
         """One score per edge."""
         raise NotImplementedError
 
+    @plain_torch()
     def score(self, data: Data) -> Tensor:
         """float64, one per column of ``edge_index``, both arcs of a pair alike; infinite for self-loops, which stay."""
         edges = EdgeSet.from_data(data)
         return edges.to_columns(self.edge_scores(edges).double(), torch.inf)
 
+    @plain_torch()
     def select(self, edges: EdgeSet) -> tuple[Tensor, Tensor]:
         """Which edges stay, and the score of each."""
         scores = self.edge_scores(edges).double()
         return top_k(scores, budget(edges.num_edges, self.sparsity, self.keep)), scores
 
+    @plain_torch()
     def forward(self, data: Data) -> Data:
         edges = EdgeSet.from_data(data)
         return edges.sparse_graph(data, self.select(edges)[0])
@@ -65,6 +75,7 @@ class Found:
     val: float
     seconds: dict[str, float]
     history: list[dict[str, Any]] = field(default_factory=list)
+    agreement: float | None = None  # with the dense model, where the search has one
 
 
 class LearnedSparsifier:
@@ -81,7 +92,8 @@ class LearnedSparsifier:
         settings: any field of :class:`~gst.settings.Settings`; the rest is the paper's choice for ``data.name``.
 
     ``fit`` sets ``mask_`` and ``scores_`` (one per column of ``edge_index``), ``keep_`` (one per edge), ``edges_``,
-    ``model_``, ``logits_``, ``val_``, ``history_``, ``seconds_`` and ``settings_``.
+    ``model_``, ``logits_``, ``val_``, ``history_``, ``seconds_``, ``settings_`` and ``agreement_``: the share of nodes
+    answered as by the dense model, where there is one (recipe deploy), else None.
     """
 
     def __init__(
@@ -97,6 +109,7 @@ class LearnedSparsifier:
         **settings: Any,
     ) -> None:
         check_budget(sparsity, keep)
+        check_model(model)
         make_settings(None, backbone, settings)
         self.model, self.backbone, self.sparsity, self.keep = model, backbone, sparsity, keep
         self.cache, self.watch, self.checkpoint, self.settings = cache, watch, checkpoint, settings
@@ -109,6 +122,7 @@ class LearnedSparsifier:
         """The sparse graph with exactly ``kept`` edges."""
         raise NotImplementedError
 
+    @plain_torch()
     def fit(self, data: Data, **given: Any) -> Self:
         """Finds the sparse graph of ``data``."""
         chosen: dict[str, Any] = {
@@ -120,8 +134,11 @@ class LearnedSparsifier:
         with opened(self.checkpoint) as place:
             problem = Problem(data, checkpoint=place, **chosen, **self.settings)
             problem.begin(method=type(self).__name__, sparsity=self.sparsity, keep=self.keep, **self.options())
-            return self.fit_problem(problem, **given)
+            self.fit_problem(problem, **given)
+        warn_below(self.agreement_, repr(self), stacklevel=4)
+        return self
 
+    @plain_torch()
     def fit_problem(self, problem: Problem, **given: Any) -> Self:
         """The same for a problem that is already set up."""
         found = self.search(problem, budget(problem.edges.num_edges, self.sparsity, self.keep), **given)
@@ -130,13 +147,14 @@ class LearnedSparsifier:
         self.mask_ = self.edges_.to_columns(self.keep_, True)
         self.scores_ = self.edges_.to_columns(found.scores.cpu().double(), torch.inf)
         self.model_, self.val_, self.seconds_, self.history_ = found.model, found.val, found.seconds, found.history
+        self.agreement_ = found.agreement
         return self
 
     def transform(self, data: Data) -> Data:
         """The sparse graph: ``data`` with only the kept columns of ``edge_index`` and of every edge-level attribute."""
         if not hasattr(self, "mask_"):
             raise InputError(f"this {type(self).__name__} has not been fitted: call fit(data) first")
-        if data.edge_index.shape[1] != self.mask_.numel():
+        if check_data(data).shape[1] != self.mask_.numel():
             raise InputError(
                 f"data has {data.edge_index.shape[1]} columns, the fitted graph {self.mask_.numel()}: "
                 "transform takes the graph that fit has seen"
@@ -151,9 +169,16 @@ class LearnedSparsifier:
         return f"{type(self).__name__}({network}, {_amount(self.sparsity, self.keep)})"
 
 
+def warn_below(agreement: float | None, who: str, stacklevel: int) -> None:
+    """Warns where fewer answers than :data:`LEAST_AGREEMENT` are those of the dense model."""
+    if agreement is not None and agreement < LEAST_AGREEMENT:
+        text = f"{who}: only {agreement:.1%} of the answers are those of the dense model (below {LEAST_AGREEMENT:.0%})"
+        warnings.warn(text, AgreementWarning, stacklevel=stacklevel)
+
+
 def check_budget(sparsity: float | None, keep: int | None) -> None:
     """Refuses a bad budget before any work; how many edges there are is not known yet."""
-    budget(keep if isinstance(keep, int) and keep > 0 else 1, sparsity, keep)
+    budget(keep if type(keep) is int and keep > 0 else 1, sparsity, keep)
 
 
 def _amount(sparsity: float | None, keep: int | None) -> str:

@@ -14,8 +14,8 @@ from gst.nn.network import Network
 from gst.problem import Dense, Problem
 from gst.sparsifiers.base import Found
 from gst.training import Progress
+from gst.versions import of_method
 
-SEARCH = 3  # version of the greedy: a path of another one cannot be extended
 MARKS = 50  # shares of all edges at which validation looks at a path, and its state can be saved
 
 
@@ -41,7 +41,7 @@ def deploy(problem: Problem, kept: int, trained: bool = False) -> Found:
     val = problem.task.score(logits[problem.task.val], "val")
     seconds = {"anchor": problem.dense.meta["seconds"], "topology": 0.0, "sparse": way.seconds}
     history = [step for step in way.history if (step["kept"] >= kept if way.path.down else step["kept"] <= kept)]
-    return Found(keep, scores, network.module, logits, val, seconds, history)
+    return Found(keep, scores, network.module, logits, val, seconds, history, problem.agreement(logits))
 
 
 @torch.no_grad()
@@ -66,8 +66,8 @@ def find_way(problem: Problem, network: Network, kept: int) -> Way:
     """A path to ``kept`` edges or beyond; one that is stored is used and, where it is too short, extended."""
     way = Way(Path.towards(kept, problem.edges, network))
     steps, down = way.path.steps(kept, problem.edges.num_edges), way.path.down
-    direction = {"direction": "down"} if down else {}
-    depends = {**problem.depends, "sparse_epochs": problem.settings.sparse_epochs, "search": SEARCH, **direction}
+    depends = {**problem.depends, "sparse_epochs": problem.settings.sparse_epochs}
+    depends |= {"search": of_method("deploy"), "direction": "down" if down else "up"}
 
     def enough(content: Content) -> bool:
         return content[0]["order"].numel() >= steps

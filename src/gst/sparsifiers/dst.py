@@ -6,14 +6,15 @@ import torch
 from torch import Tensor, nn
 
 from gst.anchor import Anchor, find_anchor
+from gst.arguments import check_options
 from gst.arrivals import Arrivals
 from gst.criteria.dst import edge_gradient, mutation_importance, sensitivity, smoothed
 from gst.nn.masker import Masker
 from gst.problem import Problem
+from gst.randomness import generator, seeded
 from gst.sparsifiers.base import Found, LearnedSparsifier
 from gst.sparsifiers.gst import Refinement, Rule, sparse_phase
-from gst.sparsifiers.iterative import check_options
-from gst.training import Trainer, seeded
+from gst.training import Trainer
 
 
 class DynamicSparsifier(LearnedSparsifier, Rule):
@@ -53,7 +54,7 @@ class DynamicSparsifier(LearnedSparsifier, Rule):
 
     def grow_scores(self, problem: Problem, at: Refinement) -> Tensor:
         """The pruned edges of highest come: any as likely as any other."""
-        return torch.rand(at.keep.shape, device=at.keep.device)
+        return torch.rand(at.keep.shape, device=at.keep.device, generator=generator(at.keep.device))
 
 
 class SET(DynamicSparsifier):
@@ -80,7 +81,7 @@ class SNFS(DynamicSparsifier):
 
     def __init__(self, model: nn.Module | None = None, *, momentum: float = 0.9, **rest: Any) -> None:
         super().__init__(model, **rest)
-        check_options("SNFS", momentum=(momentum, 0 <= momentum < 1, "at least 0 and below 1"))
+        check_options("SNFS", momentum=(momentum, float, lambda v: 0 <= v < 1, "at least 0 and below 1"))
         self.momentum = momentum
 
     def options(self) -> dict[str, Any]:
@@ -108,7 +109,9 @@ class MEST(DynamicSparsifier):
 
     def __init__(self, model: nn.Module | None = None, *, gradient_weight: float = 1.0, **rest: Any) -> None:
         super().__init__(model, **rest)
-        check_options("MEST", gradient_weight=(gradient_weight, gradient_weight >= 0, "at least 0"))
+        check_options(
+            "MEST", gradient_weight=(gradient_weight, float, lambda v: 0 <= v <= 1e6, "a number from 0 to 1e6")
+        )
         self.gradient_weight = gradient_weight
 
     def options(self) -> dict[str, Any]:

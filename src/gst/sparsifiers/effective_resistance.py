@@ -7,6 +7,9 @@ from gst.criteria.resistance import effective_resistance
 from gst.errors import InputError
 from gst.graph import EdgeSet
 from gst.sparsifiers.sampled import SampledSparsifier
+from gst.text import shown
+
+MOST = 100_000  # projections: the error is below 0.5 % by then
 
 
 def resistance_rates(edges: EdgeSet, *, projections: int | None = None, seed: int = 0) -> Tensor:
@@ -53,8 +56,9 @@ class EffectiveResistance(SampledSparsifier):
         seed: int = 0,
     ) -> None:
         super().__init__(sparsity, keep, sample=sample, weights=weights, seed=seed)
-        if projections is not None and (not isinstance(projections, int) or projections < 1):
-            raise InputError(f"projections {projections!r} is neither a positive number nor None (exact)")
+        if projections is not None and (not isinstance(projections, int) or not 1 <= projections <= MOST):
+            given = shown(repr(projections))
+            raise InputError(f"projections {given} is neither a number from 1 to {MOST} nor None (exact)")
         self.projections = projections
 
     def edge_rates(self, edges: EdgeSet) -> Tensor:

@@ -18,13 +18,15 @@ from gst.errors import InputError
 from gst.graph import EdgeSet
 from gst.nn.masker import Masker
 from gst.problem import Problem
+from gst.randomness import seeded
 from gst.schedule import inverse_power, num_updates, swap_count
 from gst.select import exchange
 from gst.settings import Settings
 from gst.sparsifiers.base import Found, LearnedSparsifier
 from gst.sparsifiers.deploy import deploy
 from gst.sparsifiers.retrain import retrain
-from gst.training import Best, Progress, Trainer, seeded
+from gst.training import Best, Progress, Trainer, in_epoch
+from gst.versions import of_method
 
 
 class GST(LearnedSparsifier):
@@ -142,8 +144,9 @@ def sparse_phase(
     sparse, judged = arrivals.graphs(at.keep)
     updates = num_updates(settings.sparse_epochs, settings.interval)
     for epoch in epochs:
-        trainer.step(sparse)
-        val = trainer.evaluate(judged)
+        with in_epoch("sparse", epoch):
+            trainer.step(sparse)
+            val = trainer.evaluate(judged)
         at.best.offer(val, epoch, lambda: {**trainer.state(), "keep": at.keep})
         rule.look(problem, at)
         swapped = 0
@@ -184,5 +187,5 @@ def find_topology(problem: Problem, anchor: Anchor) -> tuple[Tensor, float]:
         scores = topology_scores(problem.view, problem.of_view(anchor.mask), **chosen)
         return {"scores": scores}, {"seconds": time.perf_counter() - start}
 
-    tensors, meta = problem.store.get("topology", {**problem.depends, **chosen}, make)
+    tensors, meta = problem.store.get("topology", {**problem.depends, **chosen, "search": of_method("gst")}, make)
     return tensors["scores"].to(problem.device), meta["seconds"]

@@ -15,9 +15,10 @@ from gst.graph import EdgeSet
 from gst.models import reset_parameters
 from gst.nn.network import Network, OwnNetwork
 from gst.problem import Problem
+from gst.randomness import seeded
 from gst.select import top_k
 from gst.sparsifiers.base import Found, LearnedSparsifier
-from gst.training import seeded
+from gst.versions import of_method
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class IterativeSparsifier(LearnedSparsifier):
         if problem.settings.batch != "full" or problem.settings.setting != "transductive":
             raise InputError(
                 f"{type(self).__name__} gives every edge a value of its own, which takes full batches in the "
-                "transductive setting: leave out batch and setting, or take gst"
+                "transductive setting: take batch full and setting transductive, or the method gst"
             )
         scores, stages, history = self.path(problem, kept)
         keep = top_k(scores, kept)
@@ -76,7 +77,7 @@ class IterativeSparsifier(LearnedSparsifier):
 
     def path(self, problem: Problem, kept: int) -> tuple[Tensor, list[Stage], list[dict[str, Any]]]:
         """Order of removal, float64, down to ``kept`` edges; the stages that made it; one line of history for each."""
-        edges, depends = problem.edges, problem.depends | self.options()
+        edges, depends = problem.edges, {**problem.depends, **self.options(), "search": of_method(self.name)}
         left = torch.arange(edges.num_edges, device=problem.device)
         worst, gone = left.flip(0), []
         stages: list[Stage] = []
@@ -165,10 +166,3 @@ def logits_with(
     """Logits of the network as if these were its parameters, differentiable in them."""
     named = {f"model.{name}": weight for name, weight in weights.items()}
     return functional_call(_Bound(network), named, (edges, values, nodes))
-
-
-def check_options(method: str, **options: tuple[float, bool, str]) -> None:
-    """One clear line for the first argument that is out of its range: name=(value, whether it is right, the range)."""
-    for name, (value, right, wanted) in options.items():
-        if not right:
-            raise InputError(f"{method}: {name} = {value!r}: {wanted} is needed")

@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 import torch
-from numba import njit
 from torch import Tensor
 
 from gst.graph import EdgeSet, undirected
+from gst.jit import njit
 from gst.sparsifiers.base import TopologySparsifier
 from gst.triangles import triangles
 

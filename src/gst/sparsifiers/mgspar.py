@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from gst.arguments import check_options
 from gst.cache import Content
 from gst.errors import InputError
 from gst.graph import EdgeSet
@@ -14,8 +15,10 @@ from gst.limits import check_memory
 from gst.models import build_backbone, reset_parameters
 from gst.nn.network import Network, OwnNetwork
 from gst.problem import Problem
-from gst.sparsifiers.iterative import IterativeSparsifier, check_options, fresh_network, logits_with
-from gst.training import Progress, seeded, train
+from gst.randomness import generator, seeded
+from gst.settings import MOST_EPOCHS
+from gst.sparsifiers.iterative import IterativeSparsifier, fresh_network, logits_with
+from gst.training import Progress, in_epoch, train
 
 OUTER = ("self", "train", "val")
 DAMPING = 1e-5  # of Adam, inside the root: next to a gradient of 0 the usual 1e-8 is a step, which has no slope
@@ -66,9 +69,9 @@ class MGSpar(IterativeSparsifier):
         super().__init__(model, **rest)
         check_options(
             type(self).__name__,
-            prune_ratio=(prune_ratio, 0 < prune_ratio < 1, "a share between 0 and 1"),
-            inner_steps=(inner_steps, inner_steps >= 0, "at least 0"),
-            meta_epochs=(meta_epochs, meta_epochs >= 1, "at least 1"),
+            prune_ratio=(prune_ratio, float, lambda v: 0 < v < 1, "a share between 0 and 1"),
+            inner_steps=(inner_steps, int, lambda v: 0 <= v <= MOST_EPOCHS, f"a number from 0 to {MOST_EPOCHS}"),
+            meta_epochs=(meta_epochs, int, lambda v: 1 <= v <= MOST_EPOCHS, f"a number from 1 to {MOST_EPOCHS}"),
         )
         if outer not in OUTER:
             raise InputError(f"{type(self).__name__}: outer = {outer!r}: choose from {', '.join(OUTER)}")
@@ -99,10 +102,10 @@ class MGSpar(IterativeSparsifier):
         inner, outer = loss(task.train, task.y[task.train]), loss(judged, labels[judged])
         gate, at = edges.loops.new_ones(edges.num_edges), Sum(edges.loops.new_zeros(edges.num_edges))
         for epoch in problem.checkpoint.loop("prune", self.meta_epochs, at, edges):
-            start = initial_weights(problem, network, names, int(torch.randint(2**31, ())))
+            start = initial_weights(problem, network, names, int(torch.randint(2**31, (), generator=generator())))
             weights, slope = meta_gradient(inner, outer, start, gate, steps=self.inner_steps, **rates)
             at.total += slope
-            with torch.no_grad():
+            with torch.no_grad(), in_epoch("prune", epoch):
                 named = dict(zip(names, weights, strict=True))
                 at.vals.append(task.score(logits_with(network, named, edges, gate, task.val), "val"))
             sparsity = 1 - edges.num_edges / problem.edges.num_edges

@@ -1,5 +1,7 @@
 """GST's recipe "retrain": a graph on which a fresh model trains as well as on all edges."""
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -10,8 +12,10 @@ from gst.greedy.target import Target
 from gst.models import reset_parameters
 from gst.nn.network import Network, OwnNetwork
 from gst.problem import Problem
+from gst.randomness import seeded
 from gst.sparsifiers.base import Found
-from gst.training import seeded, train
+from gst.training import train
+from gst.versions import of_method
 
 SHARPNESS = 0.1  # T in units of the margin; of KL, in whose units the prior is
 BELIEVERS = 5  # networks whose mean answer on all edges is the one to keep
@@ -43,7 +47,7 @@ def retrain(problem: Problem, anchor: Anchor, kept: int) -> Found:
             after = turn(edges, keep, networks, wanted, target, prior, ratio) if ratio else keep
             return {"keep": after}, {"agreement": float((given == answers).double().mean())}
 
-        depends = {"turn": number, "ratio": ratio, "kept": kept, **problem.depends}
+        depends = {"turn": number, "ratio": ratio, "kept": kept, **_depends(problem)}
         after, meta = problem.checkpoint.store.get("turn", depends, make)
         if meta["agreement"] >= highest:
             best, highest = keep, meta["agreement"]
@@ -74,8 +78,11 @@ def beliefs(problem: Problem) -> Tensor:
             answers = [logits.log_softmax(-1) for logits in answers]
         return {"logits": torch.stack(answers).mean(0)}, {}
 
-    depends = {**problem.depends, "sparse_epochs": settings.sparse_epochs}
-    return problem.store.get("beliefs", depends, make)[0]["logits"].to(problem.device)
+    return problem.store.get("beliefs", _depends(problem), make)[0]["logits"].to(problem.device)
+
+
+def _depends(problem: Problem) -> dict[str, Any]:
+    return {**problem.depends, "sparse_epochs": problem.settings.sparse_epochs, "search": of_method("retrain")}
 
 
 def fresh(problem: Problem, keep: Tensor | None, number: int, more: int = 0) -> Network:

@@ -6,6 +6,7 @@ from torch_geometric.data import Data
 
 from gst.errors import InputError
 from gst.graph import EdgeSet
+from gst.modes import plain_torch
 from gst.sampling import gumbel_scores, inverse_inclusion
 from gst.select import budget, top_k
 from gst.sparsifiers.base import TopologySparsifier
@@ -49,12 +50,14 @@ class SampledSparsifier(TopologySparsifier):
     def forward(self, data: Data) -> Data:
         if not self.weights:
             return super().forward(data)
-        edges = EdgeSet.from_data(data)
-        rates = self.edge_rates(edges)
-        scores = gumbel_scores(rates, self.seed)
-        kept = budget(edges.num_edges, self.sparsity, self.keep)
-        graph = edges.sparse_graph(data, top_k(scores, kept))
-        factor = edges.to_columns(inverse_inclusion(rates, scores, kept), 1.0)
-        factor = factor[factor > 0].to(torch.get_default_dtype())  # of the columns that stay, self-loops among them
-        graph.edge_weight = graph.edge_weight * factor if "edge_weight" in graph else factor
+        kind = torch.get_default_dtype()
+        with plain_torch():
+            edges = EdgeSet.from_data(data)
+            rates = self.edge_rates(edges)
+            scores = gumbel_scores(rates, self.seed)
+            kept = budget(edges.num_edges, self.sparsity, self.keep)
+            graph = edges.sparse_graph(data, top_k(scores, kept))
+            factor = edges.to_columns(inverse_inclusion(rates, scores, kept), 1.0)
+            factor = factor[factor > 0].to(kind)  # of the columns that stay, self-loops among them
+            graph.edge_weight = graph.edge_weight * factor if "edge_weight" in graph else factor
         return graph

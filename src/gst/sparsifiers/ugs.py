@@ -7,21 +7,23 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from gst.arguments import check_options
 from gst.artifact import flatten, unflatten
 from gst.cache import Content
 from gst.graph import EdgeSet
 from gst.nn.network import Network
 from gst.problem import Problem
+from gst.randomness import generator, seeded
 from gst.select import top_k
+from gst.settings import MOST_EPOCHS
 from gst.sparsifiers.iterative import (
     IterativeSparsifier,
     Stage,
-    check_options,
     fresh_network,
     logits_with,
     prune_count,
 )
-from gst.training import Best, Progress, seeded, train
+from gst.training import Best, Progress, in_epoch, train
 
 NOISE = 1e-5  # masks start at 1 ± this, so that edges which the loss does not see are pruned at random
 
@@ -69,10 +71,10 @@ class UGS(IterativeSparsifier):
         super().__init__(model, **rest)
         check_options(
             type(self).__name__,
-            prune_ratio=(prune_ratio, 0 < prune_ratio < 1, "a share between 0 and 1"),
-            round_epochs=(round_epochs, round_epochs >= 1, "at least 1"),
-            l1=(l1, l1 >= 0, "at least 0"),
-            weight_prune_ratio=(weight_prune_ratio, 0 <= weight_prune_ratio < 1, "a share of at least 0 and below 1"),
+            prune_ratio=(prune_ratio, float, lambda v: 0 < v < 1, "a share between 0 and 1"),
+            round_epochs=(round_epochs, int, lambda v: 1 <= v <= MOST_EPOCHS, f"a number from 1 to {MOST_EPOCHS}"),
+            l1=(l1, float, lambda v: 0 <= v <= 1e6, "a number from 0 to 1e6"),
+            weight_prune_ratio=(weight_prune_ratio, float, lambda v: 0 <= v < 1, "a share of at least 0 and below 1"),
         )
         self.prune_ratio, self.round_epochs, self.l1 = prune_ratio, round_epochs, l1
         self.weight_prune_ratio = weight_prune_ratio
@@ -96,8 +98,9 @@ class UGS(IterativeSparsifier):
         masked, best = Masked(problem, network, edges, kept_weights), Best()
         sparsity = 1 - edges.num_edges / problem.edges.num_edges
         for epoch in problem.checkpoint.loop("prune", self.round_epochs, Round(masked, best), edges):
-            self.epoch(masked)
-            val = masked.evaluate()
+            with in_epoch("prune", epoch):
+                self.epoch(masked)
+                val = masked.evaluate()
             best.offer(val, epoch, masked.magnitudes)
             problem.watch(Progress("prune", epoch, self.round_epochs, val, best.val, sparsity))
         tensors = {"scores": best.kept["edges"]}
@@ -187,7 +190,7 @@ class Masked:
 
 
 def _near_one(like: Tensor) -> nn.Parameter:
-    noise = torch.rand(like.shape).to(like.device)  # drawn on the CPU: the same on every device
+    noise = torch.rand(like.shape, generator=generator()).to(like.device)  # drawn on the CPU: the same on every device
     return nn.Parameter(like * (1 + NOISE * (2 * noise - 1)))
 
 

@@ -6,7 +6,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from gst.sparsifiers.iterative import check_options
+from gst.arguments import check_options
+from gst.randomness import generator
+from gst.settings import MOST_EPOCHS
 from gst.sparsifiers.ugs import UGS, Masked
 
 _LEAST = -80.0  # e^-80 is lost in any sum, but exp is many times slower where it underflows
@@ -66,11 +68,11 @@ class WDGLT(UGS):
         )
         check_options(
             type(self).__name__,
-            wasserstein_weight=(wasserstein_weight, wasserstein_weight >= 0, "at least 0"),
-            epsilon=(epsilon, epsilon > 0, "more than 0"),
-            iterations=(iterations, iterations >= 1, "at least 1"),
-            alpha=(alpha, 0 <= alpha <= 1, "a number from 0 to 1"),
-            sample=(sample, sample >= 1, "at least 1"),
+            wasserstein_weight=(wasserstein_weight, float, lambda v: 0 <= v <= 1e6, "a number from 0 to 1e6"),
+            epsilon=(epsilon, float, lambda v: 0 < v <= 1e6, "a number above 0 and up to 1e6"),
+            iterations=(iterations, int, lambda v: 1 <= v <= MOST_EPOCHS, f"a number from 1 to {MOST_EPOCHS}"),
+            alpha=(alpha, float, lambda v: 0 <= v <= 1, "a number from 0 to 1"),
+            sample=(sample, int, lambda v: 1 <= v <= 2**20, "a number from 1 to 2^20"),
         )
         self.wasserstein_weight, self.epsilon, self.iterations = wasserstein_weight, epsilon, iterations
         self.alpha, self.ascent, self.sample = alpha, ascent, sample
@@ -113,7 +115,10 @@ def separation(logits: Tensor, sample: int, epsilon: float, iterations: int, *, 
         inside = logits[:, c] > 0 if multilabel else predicted == c
         sides = [inside.nonzero().flatten(), (~inside).nonzero().flatten()]
         if min(side.numel() for side in sides) > 0:
-            x, y = (outputs[side[torch.randperm(side.numel())[:sample].to(side.device)]] for side in sides)
+            x, y = (
+                outputs[side[torch.randperm(side.numel(), generator=generator())[:sample].to(side.device)]]
+                for side in sides
+            )
             total = total + sinkhorn(x, y, epsilon, iterations)
     return total
 

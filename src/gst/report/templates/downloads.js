@@ -6,10 +6,11 @@ const save = (name, kind, text) => {
   link.remove();
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 };
-// a spreadsheet must not take a text for a formula
+// a spreadsheet must not take a text for a formula; a number, perhaps with its spread or in per cent, is none
+const NUMBER = /^[+-]?[\d.,]+(e[+-]?\d+)?( ?%| ± [\d.,]+)?$/;
 const csvCell = (x) => {
   const text = x === null || x === undefined ? "" : String(x);
-  const safe = typeof x === "string" && /^[=+@\t\r]/.test(text) ? `'${text}` : text;
+  const safe = typeof x === "string" && /^'*[=+\-@\t\r]/.test(text) && !NUMBER.test(text) ? `'${text}` : text;
   return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 };
 const csv = (lines) => lines.map((line) => line.map(csvCell).join(",")).join("\n") + "\n";

@@ -1,0 +1,36 @@
+"""Features and links as they are published: only Planetoid's words are divided by their row sum."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from torch_geometric.data import Data
+
+from gst.data import load, registry
+from gst.data.registry import ENTRIES
+
+PLANETOID = {"Cora", "CiteSeer", "PubMed"}
+REAL = [name for name, entry in ENTRIES.items() if entry.info.source.startswith("PyG")]
+
+
+def small() -> Data:
+    """Words of 60 nodes in 2 classes, and links one way, of nodes to themselves too."""
+    index = torch.tensor([[0, 1, 2, 2, 3], [1, 0, 0, 3, 3]])
+    masks = {f"{part}_mask": torch.arange(60) % 3 == i for i, part in enumerate(("train", "val", "test"))}
+    return Data(x=torch.tensor([[1.0, 1.0, 0.0, 2.0]]).repeat(60, 1), edge_index=index, y=torch.arange(60) % 2, **masks)
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_only_planetoid_is_divided_by_row_sums(name, monkeypatch):
+    monkeypatch.setitem(ENTRIES, name, replace(ENTRIES[name], make=lambda root: small()))
+    wanted = [0.25, 0.25, 0.0, 0.5] if name in PLANETOID else [1.0, 1.0, 0.0, 2.0]
+    assert load(name, split="random").x[0].tolist() == wanted
+
+
+@pytest.mark.parametrize("name", ["Chameleon", "Squirrel"])
+def test_links_of_pages_go_both_ways_unless_asked_for(name, monkeypatch):
+    monkeypatch.setattr(registry, "fetch", lambda source, info, root: small())
+    both, one_way = load(name), load(f"{name}:directed=1")
+    assert both.edge_index.tolist() == [[0, 0, 1, 2, 2, 3, 3], [1, 2, 0, 0, 3, 2, 3]]
+    assert torch.equal(one_way.edge_index, small().edge_index)
+    assert (both.name, one_way.name) == (name, f"{name}:directed=1")
