@@ -32,7 +32,7 @@ bench: $(STAMP)
 	$(BIN)/python benchmarks/features.py
 
 # kills, random calls, damage, hostile files, threads and fuzzing at full length, in about 15 minutes; JSON on stdout
-TRIALS := PYTHONPATH=tests:tests/sparsifiers OMP_NUM_THREADS=1 $(BIN)/python -m reliability
+TRIALS := PYTHONPATH=tests:tests/methods OMP_NUM_THREADS=1 $(BIN)/python -m reliability
 reliability: $(RAY)
 	@$(TRIALS)
 

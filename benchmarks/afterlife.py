@@ -4,10 +4,10 @@
     python benchmarks/afterlife.py results/afterlife.csv --table
 
 *unseen*: a fifth of the nodes, none of them for training or validation, is hidden with its edges. Every method runs on
-what is left; then the hidden nodes arrive, their edges are chosen by a rule (``gst.extend``), and their own accuracy is
+what is left; then the hidden nodes arrive, their edges are chosen by a rule (``gst.after.extend``), and their own accuracy is
 measured. "no edges" gives them none.
 
-*drift*: features are dropped or shuffled after the cut, or the model trains on (``gst.evaluate.drift``).
+*drift*: features are dropped or shuffled after the cut, or the model trains on (``gst.after.drift``).
 
 Rows of runs that the file already has are not run again. GCN, hidden 64, 200 epochs at ``--lr``. Of GST, every recipe
 that this gst knows. ``--table`` prints means and standard deviations over the seeds, in Markdown.
@@ -28,11 +28,11 @@ from torch_geometric.utils import subgraph
 
 import gst
 import record
-from gst.cache import Cache
-from gst.evaluate.drift import drift
-from gst.extend import old_decisions
-from gst.settings import Settings
-from gst.versions import versions
+from gst.after.drift import drift
+from gst.after.extend import old_decisions
+from gst.base.versions import versions
+from gst.storage.cache import Cache
+from gst.train.settings import Settings
 
 RUN = ["dataset", "part", "method", "sparsity", "seed"]
 COLUMNS = [

@@ -16,7 +16,7 @@ import sys
 from typing import Any
 
 import gst
-from gst.problem import Problem
+from gst.train.run import Problem
 
 SHCHUR = "Shchur et al., 2018: 2 layers, hidden 64"
 YAN = "Yan et al., ICDM 2022: links both ways"
@@ -73,7 +73,7 @@ def main() -> None:
     args = parser.parse_args()
     rows = []
     for given in args.datasets:
-        name = gst.resolve.resolve_name("data set", given, PUBLISHED)
+        name = gst.base.names.resolve_name("data set", given, PUBLISHED)
         try:
             rows.append(measure(name, args.splits))
         except gst.InputError as error:

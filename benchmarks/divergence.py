@@ -13,10 +13,10 @@ import numpy as np
 import torch
 
 import gst
-from gst.greedy.engine import deploy
-from gst.greedy.target import Target
-from gst.problem import Problem
-from gst.select import top_k
+from gst.graph.select import top_k
+from gst.methods.greedy.divergence import Target
+from gst.methods.greedy.path import deploy
+from gst.train.run import Problem
 
 TRAINING: dict[str, Any] = {"lr": 0.01, "anchor_epochs": 100, "sparse_epochs": 100, "cache": False}
 SPARSITIES = (0.6, 0.8, 0.85, 0.9, 0.95)

@@ -20,9 +20,9 @@ from torch_geometric.data import Data
 from torch_geometric.nn import GCN
 
 import gst
-from gst.presets import preset
-from gst.task import Task
-from gst.training import Progress
+from gst.train.presets import preset
+from gst.train.task import Task
+from gst.train.trainer import Progress
 
 
 class Peer:

@@ -3,7 +3,7 @@
 Forward and backward of one layer over the density of X; the density at which the ratio crosses 1 is
 ``gst.nn.features.SPARSE_BELOW``. Then gst's product of a sparse X against PyTorch's CSR product, in turns, over the
 width of W, and whether both have the same bits. Then gst's dropout against that of PyTorch, likewise; first with memory
-as the C library gives it, then with what ``gst.limits.reuse_memory`` has it keep. ``memory``: gst's time then over that
+as the C library gives it, then with what ``gst.base.memory.reuse_memory`` has it keep. ``memory``: gst's time then over that
 before.
 
     python benchmarks/features.py
@@ -16,9 +16,9 @@ import time
 
 import torch
 
-from gst.limits import reuse_memory
-from gst.nn.csr import Pattern, spmm
+from gst.base.memory import reuse_memory
 from gst.nn.features import SPARSE_BELOW, Features, SparseFeatures, dropout, linear
+from gst.sparse.csr import Pattern, spmm
 
 NODES, INPUTS, HIDDEN = 4000, 1000, 256
 SHAPES = {"PubMed": (19717, 500), "Computers": (13752, 767)}

@@ -20,11 +20,11 @@ import numpy as np
 import torch
 
 import gst
-from gst.graph import EdgeSet
-from gst.greedy.engine import Search, deploy, make_search
-from gst.greedy.target import Target
+from gst.graph.edgeset import EdgeSet
+from gst.methods.greedy.divergence import Target
+from gst.methods.greedy.path import Search, deploy, make_search
 from gst.nn.network import Network
-from gst.problem import Problem
+from gst.train.run import Problem
 
 TRAINING: dict[str, Any] = {"lr": 0.01, "anchor_epochs": 100, "sparse_epochs": 100, "cache": False}
 SHORT = {"anchor_epochs": 15, "sparse_epochs": 15}

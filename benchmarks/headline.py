@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 
 import record
-from gst.versions import versions
+from gst.base.versions import versions
 
 DATASETS = ("cora", "citeseer", "pubmed")
 RUNS = {  # algorithm: its options

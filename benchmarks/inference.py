@@ -21,9 +21,9 @@ from torch_geometric.nn.models.basic_gnn import BasicGNN
 from torch_geometric.utils import to_torch_csr_tensor
 
 import gst
-from gst.evaluate.latency import latency, summary, take_turns
+from gst.inference.latency import latency, summary, take_turns
 from gst.nn.backbones import BACKBONES
-from gst.task import Task
+from gst.train.task import Task
 
 PEERS: dict[str, Callable[..., BasicGNN]] = {"gcn": GCN, "sage": GraphSAGE, "gat": GAT}
 

@@ -20,8 +20,8 @@ from scipy.stats import t as student
 
 import gst
 import record
-from gst.cache import Cache
-from gst.versions import versions
+from gst.base.versions import versions
+from gst.storage.cache import Cache
 
 KEY = ["dataset", "backbone", "hidden", "recipe", "sparsity", "seed"]
 SCORES = ["dense_val", "dense_test", "val", "test", "retrain_val", "retrain_test"]

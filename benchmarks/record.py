@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from gst.versions import is_current
+from gst.base.versions import is_current
 
 Row = dict[str, str]
 

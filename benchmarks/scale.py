@@ -30,13 +30,13 @@ import numpy as np
 import torch
 
 import gst
-from gst.criteria.equilibria import combine
-from gst.criteria.semantic import semantic_scores
-from gst.criteria.topology import topology_scores
+from gst.graph.select import exchange, top_k
+from gst.methods.criteria.balance import combine
+from gst.methods.criteria.semantic import semantic_scores
+from gst.methods.criteria.topology import topology_scores
 from gst.nn.masker import Masker
-from gst.nn.sampler import draw_entries
-from gst.problem import Problem
-from gst.select import exchange, top_k
+from gst.sparse.sampler import draw_entries
+from gst.train.run import Problem
 
 GROWTH = ("arxiv:1", "arxiv:2", "arxiv:4", "arxiv:8")
 OTHERS = ("proteins:0.25", "products:0.25")
@@ -120,7 +120,7 @@ def exponents(reports: list[dict[str, Any]], clock: str) -> dict[str, float]:
 
 
 def sampler(fanout: int = 10, repeats: int = 5) -> dict[str, Any]:
-    edges = gst.graph.EdgeSet.from_data(gst.load("synthetic-arxiv"))
+    edges = gst.graph.edgeset.EdgeSet.from_data(gst.load("synthetic-arxiv"))
     rows = torch.randperm(edges.num_nodes, generator=torch.Generator().manual_seed(0)).sort().values.numpy()
     start = edges.neighbours.start
     edges.neighbours.block(torch.from_numpy(rows[:10]), fanout, 0)

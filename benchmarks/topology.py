@@ -31,15 +31,15 @@ import torch
 from torch_geometric.data import Data
 from torch_geometric.utils import to_undirected
 
+from gst.base.errors import InputError
 from gst.data.edges import read_edges
-from gst.data.roots import data_root, mirror_root
 from gst.data.synthetic import synthetic
-from gst.errors import InputError
-from gst.graph import EdgeSet
-from gst.sparsifiers.base import TopologySparsifier
-from gst.sparsifiers.dspar import DSpar
-from gst.sparsifiers.local_similarity import LocalSimilarity
-from gst.sparsifiers.scan import SCAN
+from gst.graph.edgeset import EdgeSet
+from gst.methods.base import TopologySparsifier
+from gst.methods.dspar import DSpar
+from gst.methods.local_similarity import LocalSimilarity
+from gst.methods.scan import SCAN
+from gst.storage.paths import data_root, mirror_root
 
 WEB_GOOGLE = "web-Google/raw/web_Google.txt.gz"
 SPARSITY = 0.5

@@ -10,16 +10,16 @@ from collections.abc import Callable
 from pathlib import Path
 from statistics import fmean
 
-from gst.bench.load import load_rows
-from gst.bench.rows import Row
-from gst.bench.summary import Line, efficiency, summarise
-from gst.extreme import Point, judge
-from gst.extreme import difference as paired
-from gst.report import figures, varied
-from gst.report.paper import Claim, claims
-from gst.report.sheet import sheet
-from gst.report.summary import Study
-from gst.versions import is_current
+from gst.after.search import Point, judge
+from gst.after.search import difference as paired
+from gst.base.versions import is_current
+from gst.lab.bench.load import load_rows
+from gst.lab.bench.rows import Row
+from gst.lab.bench.summary import Line, efficiency, summarise
+from gst.lab.report import figures, varied
+from gst.lab.report.paper import Claim, claims
+from gst.lab.report.sheet import sheet
+from gst.lab.report.summary import Study
 
 PART = re.compile(r"(<!-- ([\w+-]+(?: [\w-]+)*) -->\n).*?(<!-- end -->)", re.DOTALL)
 SMALL = ("Cora", "CiteSeer", "PubMed")

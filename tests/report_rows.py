@@ -5,10 +5,10 @@ from dataclasses import replace
 import torch
 
 from graphs import random_graph
-from gst.bench.rows import Row
-from gst.evaluate.pruned import facts_of
-from gst.graph import EdgeSet
-from gst.versions import versions
+from gst.after.structure import facts_of
+from gst.base.versions import versions
+from gst.graph.edgeset import EdgeSet
+from gst.lab.bench.rows import Row
 
 DENSE = {0: 81.0, 1: 82.0, 2: 83.0}
 LOSS = {"gst": 4.0, "random": 15.0, "dspar": 11.0, "ugs": 8.0, "local-similarity": 10.0}  # points at 100 %

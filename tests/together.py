@@ -8,12 +8,14 @@ import torch
 
 import gst
 from graphs import random_graph
-from gst import distributed, select
-from gst.checkpoint import Checkpoint
-from gst.graph import EdgeSet
+from gst.base import distributed
+from gst.graph import select
+from gst.graph.edgeset import EdgeSet
+from gst.graph.shared_select import shared_top_k
 from gst.nn import layerwise
 from gst.nn.backbones import GCN
-from gst.state import hash_of
+from gst.storage.checkpoint import Checkpoint
+from gst.storage.state_tree import hash_of
 
 RUN = {"backbone": "cluster-gcn", "batch": "clusters", "clusters": 6, "clusters_per_batch": 3, "sparsity": 0.5}
 FEW = {"hidden": 8, "anchor_epochs": 6, "sparse_epochs": 8, "interval": 3, "lr": 0.01, "cache": False}
@@ -25,9 +27,9 @@ def check_selection() -> None:
     many += [torch.randn(1000).mul(1e-300).double(), torch.zeros(9)]
     for scores in many:
         for k in range(0, scores.numel() + 1, 1 + scores.numel() // 13):
-            assert torch.equal(distributed.top_k(scores, k), select.top_k(scores, k)), (scores, k)
+            assert torch.equal(shared_top_k(scores, k), select.top_k(scores, k)), (scores, k)
     keep = select.top_k(many[0], 40)
-    assert torch.equal(select.exchange(keep, many[0], 7, choose=distributed.top_k), select.exchange(keep, many[0], 7))
+    assert torch.equal(select.exchange(keep, many[0], 7, choose=shared_top_k), select.exchange(keep, many[0], 7))
 
 
 def check_whole_graphs() -> None:

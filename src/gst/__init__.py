@@ -3,20 +3,18 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from gst.processor import portable
-from gst.version import __version__
+from gst.base.processor import portable
+from gst.base.version import __version__
 
 if TYPE_CHECKING:
-    from gst.checkpoint import Checkpoint
-    from gst.compiled import load_compiled
+    from gst.after.search import search
+    from gst.api.result import Result
+    from gst.api.sparsify import sparsify
+    from gst.base.errors import GSTError, InputError
     from gst.data import datasets, from_files, load
-    from gst.errors import GSTError, InputError
-    from gst.extreme import search
-    from gst.graph import EdgeSet
-    from gst.protocol import sparsify
-    from gst.result import Result
-    from gst.settings import Settings
-    from gst.sparsifiers import (
+    from gst.graph.edgeset import EdgeSet
+    from gst.inference.compiled import load_compiled
+    from gst.methods import (
         GST,
         MEST,
         SCAN,
@@ -34,6 +32,8 @@ if TYPE_CHECKING:
         RigL,
         SpectralRadius,
     )
+    from gst.storage.checkpoint import Checkpoint
+    from gst.train.settings import Settings
 
 __all__ = [
     "GST",
@@ -69,22 +69,22 @@ __all__ = [
 ]
 
 _HOME = {
-    "Checkpoint": "checkpoint",
-    "load_compiled": "compiled",
+    "Checkpoint": "storage.checkpoint",
+    "load_compiled": "inference.compiled",
     **dict.fromkeys(("datasets", "from_files", "load"), "data"),
-    **dict.fromkeys(("GSTError", "InputError"), "errors"),
-    "search": "extreme",
-    "EdgeSet": "graph",
-    "sparsify": "protocol",
-    "Result": "result",
-    "Settings": "settings",
+    **dict.fromkeys(("GSTError", "InputError"), "base.errors"),
+    "search": "after.search",
+    "EdgeSet": "graph.edgeset",
+    "sparsify": "api.sparsify",
+    "Result": "api.result",
+    "Settings": "train.settings",
 }
 
 
 def __getattr__(name: str) -> Any:
     """Public names and modules are loaded when they are first used: torch must not be before :func:`portable`."""
     if name in __all__:
-        value = getattr(import_module(f"gst.{_HOME.get(name, 'sparsifiers')}"), name)
+        value = getattr(import_module(f"gst.{_HOME.get(name, 'methods')}"), name)
         globals()[name] = value
         return value
     try:

@@ -2,14 +2,14 @@
 
 import sys
 
-from gst.processor import portable
+from gst.base.processor import portable
 
 
 def main() -> None:
     """The command line, on whatever processor with the same digits."""
     if "torch" not in sys.modules:
         portable()
-    from gst.cli import main as run  # noqa: PLC0415 - it loads the libraries that portable() speaks to
+    from gst.cli.main import main as run  # noqa: PLC0415 - it loads the libraries that portable() speaks to
 
     run()
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from gst.base.errors import InputError
 from gst.data.edges import read_edges
-from gst.errors import InputError
 
 NODES = 12
 ARCS = st.lists(st.tuples(st.integers(0, NODES - 1), st.integers(0, NODES - 1)), min_size=1, max_size=40)

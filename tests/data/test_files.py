@@ -5,9 +5,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from torch_geometric.data import Data
 
+from gst.base.errors import InputError
 from gst.data import from_files, load
 from gst.data.files import add_reverse
-from gst.errors import InputError
 
 N = 30
 

@@ -1,8 +1,8 @@
 import pytest
 import torch
 
+from gst.base.errors import InputError
 from gst.data import DatasetInfo, datasets, load
-from gst.errors import InputError
 
 
 def test_every_name_is_listed():

@@ -3,9 +3,9 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from gst import limits
+from gst.base import memory
+from gst.base.errors import InputError
 from gst.data.nodes import read_features, read_labels, read_split
-from gst.errors import InputError
 
 X = np.arange(12).reshape(4, 3) / 2
 
@@ -165,7 +165,7 @@ def test_bad_splits(tmp_path):
 
 
 def test_one_long_text_among_many_short_ones_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(limits, "available_memory", lambda: 2**50)
+    monkeypatch.setattr(memory, "available_memory", lambda: 2**50)
     (tmp_path / "y.csv").write_text("label\n" + "a\n" * 9_999 + "b" * 20_000 + "\n")
     with pytest.raises(InputError, match=r"would unfold to 0\.7 GiB"):
         read_labels(tmp_path / "y.csv", 10_000)

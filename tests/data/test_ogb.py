@@ -14,13 +14,13 @@ import torch
 from torch_geometric.utils import scatter, to_undirected
 
 from gst import EdgeSet, load
+from gst.base.errors import InputError
 from gst.data import ogb
 from gst.data.ogb import fetch, mapped
 from gst.data.ogb_raw import raw_files
 from gst.data.published import ARXIV, PRODUCTS, PROTEINS, PUBLISHED
 from gst.data.registry import ENTRIES
-from gst.errors import InputError
-from gst.task import Task
+from gst.train.task import Task
 
 SMALL = {"nodes": 12, "rows": 30, "edges": 0, "features": 4, "parts": (6, 3, 2)}
 KINDS = [

@@ -6,10 +6,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from gst.base.errors import InputError
 from gst.data.nodes import read_features, read_labels
 from gst.data.parquet import read_parquet
 from gst.data.tables import read_table
-from gst.errors import InputError
 
 
 def table(rows=5000):

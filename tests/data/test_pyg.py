@@ -11,9 +11,9 @@ import pytest
 import torch
 from torch_geometric.datasets import HeterophilousGraphDataset
 
+from gst.base.errors import InputError
 from gst.data.info import DatasetInfo
 from gst.data.pyg import Source, fetch
-from gst.errors import InputError
 
 INFO = DatasetInfo("Minesweeper", 6, 4, 3, 2, "rocauc", False, "", "")
 RAW = "minesweeper/raw"

@@ -9,8 +9,8 @@ from torch_geometric.data import Data
 from gst import EdgeSet
 from gst.data import datasets, load
 from gst.data.registry import ENTRIES
-from gst.data.roots import data_root, mirror_root
-from gst.problem import Problem
+from gst.storage.paths import data_root, mirror_root
+from gst.train.run import Problem
 
 REAL = [info for info in datasets() if info.source.startswith("PyG")]
 SLOW = {"Physics", "Squirrel"}  # ten seconds and more in PyG

@@ -7,8 +7,8 @@ from torch_geometric import EdgeIndex
 from torch_geometric.data import Data, HeteroData
 from torch_geometric.data.graph_store import EdgeLayout
 
+from gst.base.errors import InputError
 from gst.data.saved import read_saved
-from gst.errors import InputError
 
 
 def graph(**changes) -> Data:

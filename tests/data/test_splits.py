@@ -4,8 +4,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gst.base.errors import InputError
 from gst.data.splits import PLANETOID, RANDOM, Masks, Sizes, choose, even_quotas, paper_split, parse_split, random_split
-from gst.errors import InputError
 
 LABELS = torch.arange(3000) % 5
 

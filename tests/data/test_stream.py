@@ -3,9 +3,9 @@ import gzip
 import numpy as np
 import pytest
 
+from gst.base.errors import InputError
 from gst.data import stream
 from gst.data.stream import read_blocks, read_into
-from gst.errors import InputError
 
 
 def write(path, values, form="%d"):

@@ -3,8 +3,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gst.base.errors import InputError
 from gst.data.synthetic import synthetic
-from gst.errors import InputError
 
 
 @settings(max_examples=40, deadline=None)

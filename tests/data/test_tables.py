@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
+from gst.base.errors import InputError
 from gst.data.tables import MOST_LINE, kind_of, read_array, read_npz, read_sparse, read_table, require_kind
-from gst.errors import InputError
 
 
 def write(path: Path, text: str) -> Path:

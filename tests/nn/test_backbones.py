@@ -6,8 +6,8 @@ from torch.autograd import gradcheck
 from torch_geometric.nn import ClusterGCNConv, GATConv, GCNConv, GINConv, SAGEConv
 
 from graphs import KINDS, random_graph
-from gst.errors import InputError
-from gst.graph import EdgeSet
+from gst.base.errors import InputError
+from gst.graph.edgeset import EdgeSet
 from gst.nn.backbones import BACKBONES, GAT, GCN
 from gst.nn.features import SparseFeatures, as_features
 from gst.nn.layers import ClusterGCNLayer, GATLayer, GCNLayer, GINLayer, SAGELayer

@@ -9,9 +9,9 @@ from torch_geometric.nn import ClusterGCNConv, GATConv, GCNConv, GINConv, SAGECo
 
 import gst
 from graphs import KINDS, random_graph
-from gst.compiled import compile_model
-from gst.compiled.model import CompiledBackbone
-from gst.graph import EdgeSet
+from gst.graph.edgeset import EdgeSet
+from gst.inference.compiled import compile_model
+from gst.inference.compiled.model import CompiledBackbone
 from gst.nn.backbones import BACKBONES, Backbone
 from gst.nn.features import SparseFeatures, as_features
 from gst.nn.layerwise import edge_gradient, layerwise_logits

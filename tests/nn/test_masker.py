@@ -3,7 +3,7 @@ import torch
 from torch.autograd import gradcheck
 
 from graphs import KINDS, random_graph
-from gst.graph import EdgeSet
+from gst.graph.edgeset import EdgeSet
 from gst.nn import edge_mlp as module
 from gst.nn.edge_mlp import edge_mlp
 from gst.nn.masker import Masker

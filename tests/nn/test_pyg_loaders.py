@@ -13,7 +13,7 @@ from torch_geometric.loader import cluster
 import gst
 from graphs import random_graph
 from gst import InputError
-from gst.graph import EdgeSet
+from gst.graph.edgeset import EdgeSet
 from gst.nn import pyg_loaders
 from gst.nn.pyg_loaders import LoaderDraws
 

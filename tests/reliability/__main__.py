@@ -21,7 +21,7 @@ from typing import Any
 import torch
 
 import gst
-from gst import artifact
+from gst.storage import files
 from reliability import calls, damage, fuzz, hostile, kernels, kills, recording, saving, stores, sweeps, threads
 
 FORK = multiprocessing.get_context("fork")
@@ -71,9 +71,9 @@ def try_damage(place: Path) -> dict[str, Any]:
                 os.waitpid(child, 0)
     for path in sorted((place / "damaged" / "checkpoint").glob("*.safetensors")):
         kind = path.name.split("-")[0]
-        seen[kind] = dict(damage.read_damaged(path, lambda path=path: artifact.read_tensors(path)))  # type: ignore[misc]
+        seen[kind] = dict(damage.read_damaged(path, lambda path=path: files.read_tensors(path)))  # type: ignore[misc]
     run = place / "damaged" / "checkpoint" / "run.json"
-    seen["checkpoint/run.json"] = dict(damage.read_damaged(run, lambda: artifact.read_json(run)))
+    seen["checkpoint/run.json"] = dict(damage.read_damaged(run, lambda: files.read_json(run)))
     return seen
 
 

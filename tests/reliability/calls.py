@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gst import cli
+from gst.cli import main as cli
 from reliability import strangers, wordings
 
 CODES = {0, 2, 130, 141, 143}

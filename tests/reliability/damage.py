@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from gst.errors import InputError
+from gst.base.errors import InputError
 
 
 def damaged(content: bytes, cuts: int, flips: int, rng: random.Random) -> Iterator[bytes]:

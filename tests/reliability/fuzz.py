@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from torch_geometric.data import Data
 
 from graphs import graphs
-from gst import artifact
-from gst.errors import InputError
-from gst.graph import EdgeSet
-from gst.settings import Settings, make_settings
-from gst.sparsifiers import METHODS
+from gst.base.errors import InputError
+from gst.graph.edgeset import EdgeSet
+from gst.methods import METHODS
+from gst.storage import files
+from gst.train.settings import Settings, make_settings
 
 TOPOLOGY = sorted(name for name, method in METHODS.items() if method.kind == "topology")
 LEARNED = sorted(name for name, method in METHODS.items() if method.kind == "learned")
@@ -106,7 +106,7 @@ def fuzz(examples: int, kind: str, seed: int = 0) -> dict[str, int]:
 def parse(content: bytes, path: Any) -> None:
     """Any bytes as any artefact: refused, never a crash."""
     path.write_bytes(content)
-    for read in (artifact.read_tensors, artifact.read_json):
+    for read in (files.read_tensors, files.read_json):
         try:
             read(path)
         except InputError as error:

@@ -17,10 +17,10 @@ import scipy.sparse as sp
 import torch
 
 import gst
-from gst import artifact
+from gst.base.errors import InputError
 from gst.data.nodes import read_features, read_labels
 from gst.data.tables import read_npz
-from gst.errors import InputError
+from gst.storage import files
 from reliability import unfolding
 
 MANY = 10**9
@@ -99,13 +99,13 @@ def synthetic(place: Path) -> Callable[[], Any]:
 
 def long_header(place: Path) -> Callable[[], Any]:
     (place / "long.safetensors").write_bytes(struct.pack("<Q", 2**62) + b"{}")
-    return lambda: artifact.read_tensors(place / "long.safetensors", sealed=False)
+    return lambda: files.read_tensors(place / "long.safetensors", sealed=False)
 
 
 def large_shape(place: Path) -> Callable[[], Any]:
     header = json.dumps({"x": {"dtype": "F32", "shape": [MANY, MANY], "data_offsets": [0, 4]}}).encode()
     (place / "large.safetensors").write_bytes(struct.pack("<Q", len(header)) + header + bytes(4))
-    return lambda: artifact.read_tensors(place / "large.safetensors", sealed=False)
+    return lambda: files.read_tensors(place / "large.safetensors", sealed=False)
 
 
 def deep_json(place: Path) -> Callable[[], Any]:
@@ -117,8 +117,8 @@ def _run(place: Path, words: dict[str, Any], **changes: Any) -> Callable[[], Any
     """A result of format 1, which has no hashes, with changed words."""
     graph = {"edge_index": torch.zeros(2, 0, dtype=torch.long), "edge_mask": torch.zeros(0), "scores": torch.zeros(0)}
     rows = {f"x/{part}": torch.zeros(0, dtype=torch.long) for part in ("row", "column")} | {"x/value": torch.zeros(0)}
-    artifact.write_tensors(place / "graph.safetensors", graph | rows, {"x_shape": [3, 2], "num_nodes": 3} | words)
-    artifact.write_tensors(place / "model.safetensors", {"layers.0.bias": torch.zeros(2)})
+    files.write_tensors(place / "graph.safetensors", graph | rows, {"x_shape": [3, 2], "num_nodes": 3} | words)
+    files.write_tensors(place / "model.safetensors", {"layers.0.bias": torch.zeros(2)})
     run = {"format": 1, "metrics": {"backbone": "gcn"}, "settings": {}, **changes}
     (place / "run.json").write_text(json.dumps(run))
     return lambda: gst.Result.load(place)

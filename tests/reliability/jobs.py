@@ -15,7 +15,8 @@ from torch_geometric.nn.models import GCN
 
 import gst
 from graphs import random_graph
-from gst import artifact, cli
+from gst.cli import main as cli
+from gst.storage import files
 from reliability.alike import CLOCKS, untimed
 
 SHORT = "--hidden 8 --anchor-epochs 15 --sparse-epochs 20"
@@ -65,7 +66,7 @@ def _search(folder: Path) -> dict[str, Any]:
     """The chosen run, the curve as words, as table and as picture, and every run that was measured."""
     with (folder / "curve.csv").open() as table:
         curve = list(csv.DictReader(table))
-    words = {name: artifact.read_json(folder / name) for name in ("search.json", "runs.json")}
+    words = {name: files.read_json(folder / name) for name in ("search.json", "runs.json")}
     return {**_run(folder), "curve": curve, "picture": (folder / "curve.png").read_bytes().hex(), **words}
 
 
@@ -97,11 +98,11 @@ def _fit(make: Callable[..., Any], trained: bool, folder: Path, every: float) ->
     tensors = {name: getattr(fitted, f"{name}_") for name in ("keep", "scores", "logits")}
     tensors |= {f"model.{name}": tensor for name, tensor in fitted.model_.state_dict().items()}
     words = {"val": fitted.val_, "history": fitted.history_}
-    artifact.write_tensors(folder.with_suffix(".safetensors"), tensors, words)
+    files.write_tensors(folder.with_suffix(".safetensors"), tensors, words)
 
 
 def _fitted(folder: Path) -> dict[str, Any]:
-    tensors, words = artifact.read_tensors(folder.with_suffix(".safetensors"))
+    tensors, words = files.read_tensors(folder.with_suffix(".safetensors"))
     return {**tensors, **untimed(words)}
 
 

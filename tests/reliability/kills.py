@@ -16,8 +16,8 @@ from pathlib import Path
 
 import torch
 
-from gst import artifact
-from gst.errors import InputError
+from gst.base.errors import InputError
+from gst.storage import files
 from reliability.alike import MOST, differences
 from reliability.faults import dying
 from reliability.jobs import JOBS
@@ -56,7 +56,7 @@ def unreadable(folder: Path) -> int:
     count = 0
     for path in (folder / "checkpoint").glob("*.safetensors"):
         try:
-            artifact.read_tensors(path)
+            files.read_tensors(path)
         except InputError:
             count += 1
     return count

@@ -3,8 +3,8 @@
 import os
 from pathlib import Path
 
-from gst.bench.record import write_record
-from gst.bench.rows import Row, read_csv
+from gst.lab.bench.record import write_record
+from gst.lab.bench.rows import Row, read_csv
 
 
 def record_together(folder: Path, processes: int, rounds: int) -> dict[str, int]:

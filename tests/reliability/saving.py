@@ -12,8 +12,8 @@ from typing import Any
 import torch
 
 import gst
-from gst.checkpoint import Checkpoint
-from gst.errors import InputError
+from gst.base.errors import InputError
+from gst.storage.checkpoint import Checkpoint
 from reliability.faults import dying
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from gst.bench.load import load_rows
-from gst.bench.rows import Row, write_csv
-from gst.bench.store import Store
-from gst.errors import InputError
+from gst.base.errors import InputError
+from gst.lab.bench.load import load_rows
+from gst.lab.bench.rows import Row, write_csv
+from gst.lab.bench.store import Store
 from reliability.damage import damaged
 
 ROWS = [

@@ -13,8 +13,9 @@ import numpy as np
 import pandas as pd
 import torch
 
-from gst import artifact, checkpoint, cli
-from gst.bench.rows import Row, write_csv
+from gst.cli import main as cli
+from gst.lab.bench.rows import Row, write_csv
+from gst.storage import checkpoint, files
 
 TINY = "synthetic:nodes=30,degree=4,classes=2,features=4"
 RUN = ["run", "--dataset", TINY, "--sparsity", "0.5", "--hidden", "4", "--anchor-epochs", "1", "--sparse-epochs", "1"]
@@ -71,7 +72,7 @@ def _runs(place: Path, call: Callable[..., Any]) -> list[str]:
     for name, change in changes:
         folders.append(place / f"run-{name}")
         shutil.copytree(good, folders[-1])
-        artifact.write_json(folders[-1] / "run.json", {**copy.deepcopy(content), **change})
+        files.write_json(folders[-1] / "run.json", {**copy.deepcopy(content), **change})
     for name in sorted(path.name for path in good.iterdir()):
         folders.append(place / f"cut-{name}")
         shutil.copytree(good, folders[-1])
@@ -91,7 +92,7 @@ def _unfinished(place: Path) -> list[Path]:
             folders.append(place / f"unfinished-{name}{number}")
             identity = {"threads": value, "gst": value, "method": HOSTILE}
             content = {"format": checkpoint.FORMAT, "identity": identity, "words": {**usual, name: value}, "files": []}
-            artifact.write_json(folders[-1] / "checkpoint" / "run.json", content)
+            files.write_json(folders[-1] / "checkpoint" / "run.json", content)
     return folders
 
 

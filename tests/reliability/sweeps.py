@@ -18,7 +18,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from gst.bench.store import Store
+from gst.lab.bench.store import Store
 from reliability.alike import MOST, differences, untimed
 
 ONLY = "backbone=gcn,method=random,method=set,method=ugs,method=gst,recipe=paper,recipe="

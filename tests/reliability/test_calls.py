@@ -9,7 +9,7 @@ TESTS = Path(__file__).parents[1]
 
 def test_random_calls_end_in_one_line_and_a_known_code():
     """In a process of its own: its forks must be of one that has trained nothing."""
-    paths = os.pathsep.join([str(TESTS), str(TESTS / "sparsifiers"), *sys.path])
+    paths = os.pathsep.join([str(TESTS), str(TESTS / "methods"), *sys.path])
     environment = {**os.environ, "PYTHONPATH": paths, "OMP_NUM_THREADS": "1"}
     words = [sys.executable, "-m", "reliability", "calls", "--calls", "60", "--seed", "0"]
     done = subprocess.run(words, capture_output=True, text=True, check=False, env=environment)

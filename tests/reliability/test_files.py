@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 import gst
 from graphs import random_graph
-from gst import artifact
-from gst.cache import Cache
-from gst.checkpoint import Checkpoint
-from gst.errors import InputError
+from gst.base.errors import InputError
+from gst.storage import files
+from gst.storage.cache import Cache
+from gst.storage.checkpoint import Checkpoint
 from reliability.damage import read_damaged
 from reliability.faults import CALLS, ERRORS, failing
 from reliability.fuzz import parse
@@ -69,7 +69,7 @@ def test_a_damaged_cache_entry_counts_as_none(tmp_path):
     def read():
         assert store.get("kind", {}, make)[0]["scores"].tolist() == [0, 1, 2, 3, 4]
         assert path.read_bytes()[:8] == whole[:8]
-        artifact.read_tensors(path)
+        files.read_tensors(path)
 
     assert read_damaged(path, read, cuts=5, flips=20) == {"accepted": 25}  # made anew each time
     assert len(calls) == 26
@@ -93,10 +93,10 @@ def stopped(folder, epoch, phase="sparse"):
 def test_a_damaged_state_falls_back_to_the_one_before(tmp_path):
     wanted = quick()
     stopped(tmp_path / "run", 4)
-    states = {path: artifact.read_tensors(path)[1]["epoch"] for path in tmp_path.rglob("sparse.*")}
+    states = {path: files.read_tensors(path)[1]["epoch"] for path in tmp_path.rglob("sparse.*")}
     assert sorted(states.values()) == [2, 3]
     newest = max(states, key=states.get)
-    assert read_damaged(newest, lambda: artifact.read_tensors(newest)) == {"refused": 220}
+    assert read_damaged(newest, lambda: files.read_tensors(newest)) == {"refused": 220}
     newest.write_bytes(newest.read_bytes()[:-1])
     seen = []
     result = quick(checkpoint=tmp_path / "run", watch=lambda progress: seen.append((progress.phase, progress.epoch)))

@@ -14,13 +14,13 @@ from torch_geometric.nn.models import GCN
 
 import gst
 from graphs import random_graph
-from gst.checkpoint import Checkpoint, NoCheckpoint
-from gst.errors import InputError, InterruptedRunError
-from gst.lock import RUN as LOCK
-from gst.lock import Lock
-from gst.problem import Problem
-from gst.randomness import seeded
-from gst.signals import graceful
+from gst.base.errors import InputError, InterruptedRunError
+from gst.base.randomness import seeded
+from gst.storage.checkpoint import Checkpoint, NoCheckpoint
+from gst.storage.lock import RUN as LOCK
+from gst.storage.lock import Lock
+from gst.storage.signals import graceful
+from gst.train.run import Problem
 
 FEW = {"hidden": 8, "anchor_epochs": 5, "sparse_epochs": 9, "interval": 3, "cache": False}
 BOUNDARIES = [("anchor", 1), ("anchor", 5), *(("sparse", epoch) for epoch in (1, 2, 3, 4, 5, 8, 9)), ("retrain", 7)]
@@ -190,7 +190,7 @@ def test_a_second_process_gets_one_line_and_a_dead_owner_is_no_owner(tmp_path):
     with Lock(tmp_path), pytest.raises(InputError, match=f"in use by process {os.getpid()} on "):
         Lock(tmp_path)
     assert not (tmp_path / LOCK).exists()
-    code = "import os, sys, pathlib; from gst.lock import Lock; Lock(pathlib.Path(sys.argv[1])); os._exit(9)"
+    code = "import os, sys, pathlib; from gst.storage.lock import Lock; Lock(pathlib.Path(sys.argv[1])); os._exit(9)"
     subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False)
     assert (tmp_path / LOCK).exists()
     Lock(tmp_path).release()
@@ -310,7 +310,7 @@ def test_kills_at_random_instants(tmp_path):
     few = ["--kills", "1", "--jobs", "scan", "set", "wd-glt", "own-ugs", "search-paper"]
     words = [sys.executable, "-m", "reliability", "kills", *few, "--place", str(tmp_path)]
     folder = Path(__file__).parent.parent
-    paths = os.pathsep.join([str(folder), str(folder / "sparsifiers"), *filter(None, [os.environ.get("PYTHONPATH")])])
+    paths = os.pathsep.join([str(folder), str(folder / "methods"), *filter(None, [os.environ.get("PYTHONPATH")])])
     done = subprocess.run(words, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": paths})
     assert done.returncode == 0, done.stderr + done.stdout
     for found in json.loads(done.stdout)["kills"].values():

@@ -3,8 +3,8 @@
 import pytest
 
 import gst
-from gst import artifact
-from gst.errors import InputError
+from gst.base.errors import InputError
+from gst.storage import files
 from reliability.saving import kill_saves, killed_at, load_beside_a_writer, numbered, wrong_saves
 
 
@@ -29,12 +29,12 @@ def test_a_missing_file_is_an_error_and_no_endless_wait(tmp_path):
 
 
 def test_a_live_temporary_is_not_swept_and_a_dead_one_is(tmp_path):
-    with artifact._staged(tmp_path, b"alive") as temporary:
-        artifact.sweep(tmp_path)
+    with files._staged(tmp_path, b"alive") as temporary:
+        files.sweep(tmp_path)
         assert temporary.read_bytes() == b"alive"
-        assert killed_at(3, lambda: artifact.write_bytes(tmp_path / "file", b"dead"))
+        assert killed_at(3, lambda: files.write_bytes(tmp_path / "file", b"dead"))
         assert len(list(tmp_path.iterdir())) == 2
-        artifact.sweep(tmp_path)
+        files.sweep(tmp_path)
         assert list(tmp_path.iterdir()) == [temporary]
 
 

@@ -17,12 +17,12 @@ import pyarrow.parquet as pq
 import torch
 
 import gst
-from gst import artifact
-from gst.bench.load import load_rows
-from gst.bench.store import Store
 from gst.data.edges import read_edges
 from gst.data.nodes import read_features, read_labels
 from gst.data.tables import read_npz, read_table
+from gst.lab.bench.load import load_rows
+from gst.lab.bench.store import Store
+from gst.storage import files
 
 LAUGHS = b"](" + b"]q\x00" + b"](h\x00h\x00eq\x00" * 60 + b"e"  # lists of twice the list before
 Reading = Callable[[], Any]
@@ -168,7 +168,7 @@ def _hole(path: Path, start: bytes, read: Callable[[Path], Any]) -> Reading:
 
 
 def sparse_safetensors(place: Path) -> Reading:
-    return _hole(place / "x.safetensors", struct.pack("<Q", 2) + b"{}", artifact.read_tensors)
+    return _hole(place / "x.safetensors", struct.pack("<Q", 2) + b"{}", files.read_tensors)
 
 
 def sparse_npy(place: Path) -> Reading:

@@ -8,7 +8,7 @@ from typing import Any
 
 import typer.main
 
-from gst import cli
+from gst.cli import main as cli
 from reliability.strangers import HOSTILE, TINY, Files
 
 NUMBERS = ["-1", "0", "1", "2", "3", "0.5", "1.5", "-0.0", "nan", "inf", "-inf", "1e308", "-1e308", "1e-308", "9" * 30]

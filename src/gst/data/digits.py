@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from torch_geometric.data import Data
 
-from gst.errors import InputError
+from gst.base.errors import InputError
 
 NODES, NEIGHBOURS = 1797, 10
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from gst.base.errors import InputError
+from gst.base.text import shown
 from gst.data.tables import TABLES, read_array, read_table, require_kind
-from gst.errors import InputError
-from gst.text import shown
 
 SOURCES = ("source", "src", "from", "fromnodeid", "from_node_id", "u", "head", "node1")
 TARGETS = ("target", "dst", "dest", "destination", "to", "tonodeid", "to_node_id", "v", "tail", "node2")

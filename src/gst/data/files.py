@@ -8,15 +8,15 @@ import numpy as np
 import torch
 from torch_geometric.data import Data
 
-from gst.arguments import as_path
+from gst.base.arguments import as_path
+from gst.base.errors import InputError
+from gst.base.modes import plain_torch
 from gst.data.edges import read_edges
-from gst.data.finish import METRICS, finish, stored_masks
 from gst.data.nodes import read_features, read_labels, read_split
 from gst.data.saved import SUFFIXES, read_saved
 from gst.data.splits import RANDOM, Masks, choose
-from gst.errors import InputError
-from gst.modes import plain_torch
-from gst.nn.layouts import from_scipy
+from gst.data.validate import METRICS, finish, stored_masks
+from gst.sparse.layouts import from_scipy
 
 Split = int | str | os.PathLike[str] | None
 NO_SPLIT = (

@@ -8,15 +8,15 @@ from typing import Any
 
 from torch_geometric.data import Data
 
+from gst.base.errors import InputError
+from gst.base.modes import plain_torch
+from gst.base.names import normal, resolve_name
+from gst.base.text import shown
 from gst.data.files import Split, load_path
-from gst.data.finish import finish, stored_masks
 from gst.data.registry import ENTRIES, Entry
-from gst.data.roots import data_root
 from gst.data.splits import choose
-from gst.errors import InputError
-from gst.modes import plain_torch
-from gst.resolve import normal, resolve_name
-from gst.text import shown
+from gst.data.validate import finish, stored_masks
+from gst.storage.paths import data_root
 
 MOST = 10**18  # of any option of a data set
 

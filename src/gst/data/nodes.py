@@ -9,12 +9,12 @@ import scipy.sparse as sp
 import torch
 from pandas.api.types import is_numeric_dtype
 
+from gst.base.errors import InputError
+from gst.base.memory import check_claim
+from gst.base.text import shown
 from gst.data.edges import node_ids
 from gst.data.splits import Masks
 from gst.data.tables import TABLES, is_sparse_archive, read_array, read_npz, read_sparse, read_table, require_kind
-from gst.errors import InputError
-from gst.limits import check_claim
-from gst.text import shown
 
 ARRAYS = (".npy", ".npz")
 NODE_NAMES = ("node", "node_id", "nodeid", "id", "unnamed: 0")  # the last is how pandas names an index it wrote

@@ -14,12 +14,12 @@ import numpy as np
 import torch
 from torch_geometric.data import Data
 
+from gst.base.errors import InputError
+from gst.base.regular_files import require_regular
 from gst.data.ogb_raw import ARRAYS, build, raw_files
 from gst.data.published import Published
-from gst.data.reading import one_line
-from gst.data.roots import mirror_root
-from gst.errors import InputError
-from gst.regular import require_regular
+from gst.data.untrusted import one_line
+from gst.storage.paths import mirror_root
 
 URL = "http://snap.stanford.edu/ogb/data/nodeproppred"  # as in OGB's own list
 TIMEOUT = 30.0  # seconds without an answer before a download counts as failed

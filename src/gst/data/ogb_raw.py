@@ -4,10 +4,10 @@ from pathlib import Path
 
 import numpy as np
 
-from gst.data.arcs import chunks, symmetric
+from gst.base.errors import InputError
 from gst.data.published import Published
 from gst.data.stream import read_blocks, read_into
-from gst.errors import InputError
+from gst.data.symmetrize import chunks, symmetric
 
 PARTS = ("train", "valid", "test")
 ARRAYS = {"edge_index": np.int64, "x": np.float32, "y": np.int64, "part": np.int8}

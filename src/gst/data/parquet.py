@@ -13,11 +13,11 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from gst.base.errors import InputError
+from gst.base.memory import check_claim
+from gst.base.regular_files import open_regular
+from gst.base.text import shown
 from gst.data.thrift import Reader, Struct
-from gst.errors import InputError
-from gst.limits import check_claim
-from gst.regular import open_regular
-from gst.text import shown
 
 MOST_PAGES = 100_000  # of a file; those of pyarrow hold a mebibyte
 _MAGIC = b"PAR1"

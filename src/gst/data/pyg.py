@@ -16,11 +16,11 @@ from tempfile import TemporaryDirectory
 
 from torch_geometric.data import Data, InMemoryDataset
 
+from gst.base.errors import InputError
+from gst.base.regular_files import require_regular
 from gst.data.info import DatasetInfo
-from gst.data.reading import one_line, shown
-from gst.data.roots import mirror_root
-from gst.errors import InputError
-from gst.regular import require_regular
+from gst.data.untrusted import one_line, shown
+from gst.storage.paths import mirror_root
 
 TIMEOUT = 30.0  # seconds without an answer before a download counts as failed
 

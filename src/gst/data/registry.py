@@ -10,15 +10,15 @@ from torch_geometric.data import Data, InMemoryDataset
 from torch_geometric.datasets import Amazon, Coauthor, HeterophilousGraphDataset, Planetoid, WikipediaNetwork
 from torch_geometric.utils import to_undirected
 
+from gst.base.names import normal
 from gst.data import ogb
 from gst.data.digits import digits
 from gst.data.info import DatasetInfo
+from gst.data.ogb_twins import twin
 from gst.data.published import PUBLISHED, Published
 from gst.data.pyg import Source, fetch
 from gst.data.splits import PLANETOID, RANDOM, Sizes
 from gst.data.synthetic import synthetic
-from gst.data.twins import twin
-from gst.resolve import normal
 
 
 @dataclass(frozen=True)

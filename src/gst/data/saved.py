@@ -7,12 +7,12 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from gst.data.finish import MASK_KEYS
-from gst.data.reading import one_line
+from gst.base.errors import InputError
+from gst.base.memory import check_claim, check_size
 from gst.data.torch_file import read_torch
-from gst.errors import InputError
-from gst.limits import check_claim, check_size
-from gst.nn.layouts import as_float, is_sparse, sparse_claim, stored_values
+from gst.data.untrusted import one_line
+from gst.data.validate import MASK_KEYS
+from gst.sparse.layouts import as_float, is_sparse, sparse_claim, stored_values
 
 SUFFIXES = (".pt", ".pth")
 WHOLE = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)

@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gst.errors import InputError
-from gst.text import is_whole, shown
+from gst.base.errors import InputError
+from gst.base.text import is_whole, shown
 
 
 class Masks(NamedTuple):

@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
 
-from gst.data.reading import reading
-from gst.errors import InputError
+from gst.base.errors import InputError
+from gst.data.untrusted import reading
 
 BLOCK = 2**24  # bytes of text parsed at once
 

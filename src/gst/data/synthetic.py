@@ -4,8 +4,8 @@ import numpy as np
 import torch
 from torch_geometric.data import Data
 
-from gst.errors import InputError
-from gst.limits import check_memory
+from gst.base.errors import InputError
+from gst.base.memory import check_memory
 
 
 def synthetic(

@@ -17,13 +17,13 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
+from gst.base.errors import InputError
+from gst.base.memory import check_claim
+from gst.base.regular_files import open_regular
+from gst.base.text import shown
 from gst.data.parquet import read_parquet
-from gst.data.reading import reading
-from gst.errors import InputError
-from gst.limits import check_claim
-from gst.nn.layouts import sparse_claim
-from gst.regular import open_regular
-from gst.text import shown
+from gst.data.untrusted import reading
+from gst.sparse.layouts import sparse_claim
 
 TEXT = (".txt", ".edgelist", ".tsv", ".csv")
 TABLES = (*TEXT, ".parquet")

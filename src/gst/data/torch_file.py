@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 from torch_geometric.data.graph_store import EdgeLayout
 
+from gst.base.memory import check_claim
 from gst.data.pickles import Machine, Name, Thing, check_nesting
-from gst.limits import check_claim
 
 _BLOCK = 2**24  # bytes copied at once
 _MOST_DIMENSIONS = 64  # more than torch allows

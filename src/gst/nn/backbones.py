@@ -7,12 +7,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from gst.errors import InputError
-from gst.graph import EdgeSet
-from gst.nn.adjacency import Block
+from gst.base.errors import InputError
+from gst.graph.edgeset import EdgeSet
 from gst.nn.features import Features, as_features, dropout, feature_dropout
 from gst.nn.layers import ClusterGCNLayer, GATLayer, GCNLayer, GINLayer, SAGELayer
-from gst.nn.layouts import is_sparse
+from gst.sparse.adjacency import Block
+from gst.sparse.layouts import is_sparse
 
 
 class Backbone(nn.Module):

@@ -7,8 +7,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gst.jit import njit
-from gst.nn.csr import Pattern
+from gst.base.jit import njit
+from gst.sparse.csr import Pattern
 
 _HELD = 1 << 22  # numbers that the fallback holds at once
 

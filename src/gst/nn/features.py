@@ -8,13 +8,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gst.jit import njit
-from gst.nn.csr import Pattern, spmm
-from gst.nn.kernels import over_rows
-from gst.nn.layouts import as_float, is_sparse
-from gst.nn.sampler import row_entries
-from gst.nn.shared import Shared, room, take, token
-from gst.randomness import generator
+from gst.base.jit import njit
+from gst.base.randomness import generator
+from gst.sparse.csr import Pattern, spmm
+from gst.sparse.kernels import over_rows
+from gst.sparse.layouts import as_float, is_sparse
+from gst.sparse.sampler import row_entries
+from gst.sparse.shared_grad import Shared, room, take, token
 
 SPARSE_BELOW = 0.08  # density at which X·W, forward and backward, costs the same either way: benchmarks/features.py
 

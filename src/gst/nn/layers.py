@@ -9,11 +9,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from gst.nn.adjacency import Adjacency, Block
-from gst.nn.csr import row_max, row_sum, spmm
+from gst.base.randomness import generator
 from gst.nn.features import Features, SharedFeatures, linear, rows
-from gst.nn.shared import Shared, shared_linear, shared_spmm, take
-from gst.randomness import generator
+from gst.sparse.adjacency import Adjacency, Block
+from gst.sparse.csr import row_max, row_sum, spmm
+from gst.sparse.shared_grad import Shared, shared_linear, shared_spmm, take
 
 CACHE = 2**21  # numbers that stay in a processor's cache
 

@@ -10,12 +10,12 @@ from typing import cast
 import torch
 from torch import Tensor
 
-from gst import distributed
-from gst.graph import EdgeSet
+from gst.base import distributed
+from gst.graph.edgeset import EdgeSet
 from gst.nn.backbones import Backbone
 from gst.nn.features import Features, SharedFeatures
-from gst.nn.neighbours import LocalBlock
-from gst.nn.shared import Shared, room, token
+from gst.sparse.neighbours import LocalBlock
+from gst.sparse.shared_grad import Shared, room, token
 
 RUN = 1 << 18  # arcs read at once: what is held of each stays in the caches
 

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from gst.graph import EdgeSet
-from gst.nn.csr import Pattern
+from gst.base.randomness import generator
+from gst.graph.edgeset import EdgeSet
 from gst.nn.edge_mlp import edge_mlp
 from gst.nn.features import Features, linear
 from gst.nn.layers import glorot
-from gst.nn.neighbours import LocalBlock
-from gst.randomness import generator
+from gst.sparse.csr import Pattern
+from gst.sparse.neighbours import LocalBlock
 
 
 class Masker(nn.Module):

@@ -6,12 +6,12 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
-from gst.graph import EdgeSet
-from gst.nn.adjacency import Block
+from gst.graph.edgeset import EdgeSet
 from gst.nn.backbones import Backbone
-from gst.nn.compat import call_model, gated
 from gst.nn.features import Features, rows
 from gst.nn.own_input import check_own_model, graph_for, subgraph
+from gst.nn.own_model import call_model, gated
+from gst.sparse.adjacency import Block
 
 
 class Network(Protocol):

@@ -7,9 +7,9 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 from torch_geometric.nn import GAE
 
-from gst.errors import InputError
-from gst.nn.compat import call_model, check_model, undisturbed
-from gst.nn.layouts import check_kind, is_sparse, made_dense, rows_of
+from gst.base.errors import InputError
+from gst.nn.own_model import call_model, check_model, undisturbed
+from gst.sparse.layouts import check_kind, is_sparse, made_dense, rows_of
 
 
 def graph_for(model: nn.Module, data: Data) -> Data:

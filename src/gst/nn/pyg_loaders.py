@@ -10,8 +10,8 @@ from torch import Tensor
 from torch_geometric.data import Data
 from torch_geometric.loader import ClusterData, NeighborLoader
 
-from gst.graph import EdgeSet
-from gst.nn.neighbours import Neighbours
+from gst.graph.edgeset import EdgeSet
+from gst.sparse.neighbours import Neighbours
 
 
 def installed() -> bool:
@@ -29,7 +29,7 @@ def clusters(edges: EdgeSet, parts: int) -> Tensor:
 
 
 class LoaderDraws:
-    """Draws of ``NeighborLoader``, in the place of :func:`gst.nn.sampler.draw_entries`."""
+    """Draws of ``NeighborLoader``, in the place of :func:`gst.sparse.sampler.draw_entries`."""
 
     def __init__(self, neighbours: Neighbours, fanout: int) -> None:
         target = np.repeat(np.arange(neighbours.num_nodes), np.diff(neighbours.start))

@@ -1,0 +1,1 @@
+"""After a run: the largest safe sparsity, new nodes, drift, spectra, structure."""

@@ -1,0 +1,1 @@
+"""One call does the job: sparsify, and the result it returns."""

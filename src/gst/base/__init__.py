@@ -1,0 +1,1 @@
+"""What every room needs: errors, names, text, memory, random numbers, processes."""

@@ -1,0 +1,35 @@
+"""Names resolve without regard to case, dash or underscore; a wrong name lists the right ones."""
+
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from typing import TypeVar
+
+from gst.base.errors import InputError
+from gst.base.text import choices, shown
+
+T = TypeVar("T")
+
+
+def normal(name: str) -> str:
+    return "".join(c for c in name.lower() if c not in "-_ ")
+
+
+def resolve(kind: str, name: str, options: Mapping[str, T]) -> T:
+    """The option that ``name`` means.
+
+    >>> resolve("color", "Dark-Red", {"dark_red": 1, "blue": 2})
+    1
+    """
+    return options[resolve_name(kind, name, options)]
+
+
+def resolve_name(kind: str, name: str, options: Iterable[str]) -> str:
+    """The canonical spelling of ``name`` among ``options``."""
+    names = {normal(option): option for option in options}
+    if not isinstance(name, str):
+        raise InputError(f"{kind} is a {type(name).__name__}: a name is needed, of {choices(names.values())}")
+    if normal(name) in names:
+        return names[normal(name)]
+    close = get_close_matches(normal(name), names, n=1)
+    hint = f"did you mean {names[close[0]]!r}? " if close else ""
+    raise InputError(f"unknown {kind} '{shown(name)}': {hint}choose from {choices(names.values(), name)}")

@@ -1,1 +1,0 @@
-"""Commands with a room of their own; each is registered in :mod:`gst.cli`."""

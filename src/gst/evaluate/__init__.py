@@ -1,1 +1,0 @@
-"""Measures: scores, costs and times."""

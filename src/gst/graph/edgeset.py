@@ -1,0 +1,277 @@
+"""EdgeSet: what an edge is, and how edges, arcs and the columns of ``edge_index`` belong together.
+
+*Edge*: of an undirected graph an unordered pair {i, j}, i ≠ j, whose two arcs live and die together and count once; of
+a directed graph an arc. Duplicate columns belong to one edge. Self-loops that the data carries are left alone and never
+counted.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property, wraps
+
+import numpy as np
+import torch
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import connected_components
+from torch import Tensor
+from torch_geometric.data import Data
+
+from gst.base.errors import InputError
+from gst.graph.numbering import LOOP, kept_columns, kept_pairs, number_edges
+from gst.sparse.adjacency import Adjacency
+from gst.sparse.csr import Pattern
+from gst.sparse.layouts import check_features
+from gst.sparse.neighbours import Neighbours, induced_pairs
+
+
+@dataclass(frozen=True)
+class EdgeSet:
+    """The edges of a graph, numbered by (u, v).
+
+    >>> edges = EdgeSet.from_edge_index(torch.tensor([[0, 1, 1, 2, 2], [1, 0, 2, 1, 2]]), num_nodes=4)
+    >>> edges.num_edges, edges.directed, edges.pairs.tolist(), edges.column_edge.tolist()
+    (2, False, [[0, 1], [1, 2]], [0, 0, 1, 1, -1])
+    >>> edges.subset(torch.tensor([False, True])).columns.tolist()
+    [2, 3, 4]
+    """
+
+    num_nodes: int
+    directed: bool
+    pairs: Tensor  # [2, E] u < v when undirected, source and target when directed; sorted
+    columns: Tensor  # [C] which columns of the data's edge_index belong to this set, ascending
+    column_edge: Tensor  # [C] the edge of each of them, LOOP for self-loops
+    weights: Tensor | None  # [1 or 2, E] summed edge_weight of the columns u → v and, if undirected, v → u; None: all 1
+    loops: Tensor  # [N] summed weight of the self-loop columns of each node
+
+    @classmethod
+    def from_data(cls, data: Data) -> "EdgeSet":
+        """Validates a graph from a stranger, then numbers its edges."""
+        check_graph(data)
+        return cls.from_edge_index(data.edge_index, int(data.num_nodes), data.get("edge_weight"))
+
+    @classmethod
+    def from_edge_index(cls, edge_index: Tensor, num_nodes: int, weight: Tensor | None = None) -> "EdgeSet":
+        index = edge_index.as_subclass(Tensor).cpu()
+        directed, *numbered = number_edges(index.numpy(), num_nodes)
+        pairs, column_edge = map(torch.from_numpy, numbered)
+        is_loop = column_edge == LOOP
+        given = torch.ones(index.shape[1]) if weight is None else weight.detach().float().cpu()
+        weights = given.new_zeros(1 if directed else 2, pairs.shape[1])
+        if weight is None and index.shape[1] - int(is_loop.sum()) == weights.numel():  # every arc has one column
+            weights.fill_(1)
+        else:
+            back = 0 if directed else (index[0] > index[1]) * pairs.shape[1]
+            weights.view(-1).index_add_(0, (column_edge + back)[~is_loop], given[~is_loop])
+        edges = cls(
+            num_nodes=num_nodes,
+            directed=directed,
+            pairs=pairs,
+            columns=torch.arange(index.shape[1]),
+            column_edge=column_edge,
+            weights=None if bool((weights == 1).all()) else weights,
+            loops=given.new_zeros(num_nodes).index_add_(0, index[0, is_loop], given[is_loop]),
+        )
+        return edges.to(edge_index.device)
+
+    @property
+    def num_edges(self) -> int:
+        return self.pairs.shape[1]
+
+    @cached_property
+    def _arc_order(self) -> Tensor:
+        """What sorts all arcs u → v and, of an undirected graph, then all v → u, by target, then source.
+
+        Those of one target are in order already, since pairs are sorted and u < v: a stable sort by target is enough.
+        """
+        target = self.pairs[1] if self.directed else self.pairs.flip(0).flatten()
+        return torch.sort(target, stable=True).indices
+
+    @cached_property
+    def arcs(self) -> Tensor:
+        """[2, A] distinct (source, target) without self-loops, sorted by target, then source."""
+        both = self.pairs if self.directed else torch.cat([self.pairs, self.pairs.flip(0)], dim=1)
+        return both[:, self._arc_order]
+
+    @cached_property
+    def arc_weight(self) -> Tensor | None:
+        """[A] summed ``edge_weight`` of the columns of each arc; None where all are 1."""
+        return None if self.weights is None else self.weights.flatten()[self._arc_order]
+
+    @cached_property
+    def arc_edge(self) -> Tensor:
+        """[A] the edge of each arc."""
+        return self._arc_order if self.directed else self._arc_order % self.num_edges
+
+    def subset(self, keep: Tensor) -> "EdgeSet":
+        """The kept edges alone, renumbered 0 … kept − 1 in their old order; columns still name the data's own."""
+        device, kept = self.pairs.device, keep.cpu().numpy()
+        found = kept_columns(kept, self.columns.cpu().numpy(), self.column_edge.cpu().numpy())
+        columns, column_edge = (torch.from_numpy(part).to(device) for part in found)
+        return EdgeSet(
+            num_nodes=self.num_nodes,
+            directed=self.directed,
+            pairs=torch.from_numpy(kept_pairs(self.pairs.cpu().numpy(), kept)).to(device),
+            columns=columns,
+            column_edge=column_edge,
+            weights=None if self.weights is None else self.weights[:, keep],
+            loops=self.loops,
+        )
+
+    def to_columns(self, edge_values: Tensor, loop_value: float | bool) -> Tensor:
+        """One value per column from one per edge."""
+        padded = torch.cat([edge_values, edge_values.new_full((1,), loop_value)])
+        return padded[self.column_edge]  # [LOOP] is the last
+
+    def sparse_graph(self, data: Data, keep: Tensor) -> Data:
+        """``data`` with the kept columns only: every edge-level attribute filtered alike, no node relabelled."""
+        graph = data.edge_subgraph(self.columns[self.to_columns(keep, True)].to(data.edge_index.device))
+        graph.num_nodes = self.num_nodes
+        return graph
+
+    def edge_mean(self, arc_values: Tensor) -> Tensor:
+        """Mean over the arcs of each edge: two for a pair, one for an arc of a directed graph."""
+        total = arc_values.new_zeros(self.num_edges).index_add(0, self.arc_edge, arc_values)
+        return total if self.directed else total / 2
+
+    @cached_property
+    def edge_weight(self) -> Tensor:
+        """Weight of every edge: the mean over its arcs."""
+        return self.loops.new_ones(self.num_edges) if self.weights is None else self.weights.mean(0)
+
+    @cached_property
+    def degree(self) -> Tensor:
+        """Number of edges at each node; of a directed graph, arcs in and out."""
+        return torch.bincount(self.pairs.flatten(), minlength=self.num_nodes)
+
+    @cached_property
+    def arc_pattern(self) -> Pattern:
+        """The arcs as a matrix pattern: row = target, column = source."""
+        return Pattern(self.arcs[1], self.arcs[0], (self.num_nodes, self.num_nodes))
+
+    @cached_property
+    def adjacency(self) -> Adjacency:
+        """The message-passing matrix."""
+        nodes = torch.arange(self.num_nodes, device=self.arcs.device)
+        row, col = torch.cat([self.arcs[1], nodes]), torch.cat([self.arcs[0], nodes])
+        order = torch.sort(row * self.num_nodes + col).indices
+        weight = None
+        if self.arc_weight is not None:
+            weight = torch.cat([self.arc_weight, torch.ones_like(self.loops)])[order]
+        return Adjacency(
+            pattern=Pattern(row[order], col[order], (self.num_nodes, self.num_nodes)),
+            source=torch.cat([self.arc_edge, self.num_edges + nodes])[order],
+            weight=weight,
+            loops=self.loops,
+            num_edges=self.num_edges,
+        )
+
+    @cached_property
+    def beneath(self) -> "EdgeSet":
+        """The undirected graph beneath a directed one; its first columns are the arcs, in their order."""
+        return EdgeSet.from_edge_index(torch.cat([self.pairs, self.pairs.flip(0)], dim=1), self.num_nodes)
+
+    @cached_property
+    def neighbours(self) -> Neighbours:
+        """The arcs by target, in little memory: what mini-batches read."""
+        return Neighbours.of(self.pairs, self.directed, self.weights, self.loops)
+
+    @cached_property
+    def _by_first_end(self) -> tuple[Tensor, np.ndarray]:
+        """Where in ``pairs`` those of each first end begin, and room for a number per node."""
+        counts = torch.bincount(self.pairs[0].cpu(), minlength=self.num_nodes)
+        return torch.cat([counts.new_zeros(1), counts.cumsum(0)]), np.full(self.num_nodes, -1, np.int32)
+
+    def induced(self, nodes: Tensor) -> tuple["EdgeSet", Tensor]:
+        """The edges among these nodes (sorted ids), in their numbering and with no columns, and which edges they are.
+
+        O(edges at the nodes), however large the graph.
+        """
+        start, mark = self._by_first_end
+        pairs, ids = induced_pairs(start, self.pairs[1].cpu(), nodes.cpu(), mark)
+        device = self.pairs.device
+        part = EdgeSet(
+            num_nodes=nodes.numel(),
+            directed=self.directed,
+            pairs=pairs.to(device),
+            columns=self.columns[:0],
+            column_edge=self.column_edge[:0],
+            weights=None if self.weights is None else self.weights[:, ids.to(device)],
+            loops=self.loops[nodes],
+        )
+        return part, ids.to(device)
+
+    @cached_property
+    def components(self) -> Tensor:
+        """The connected component of every node, 0, 1, …; directions do not matter."""
+        u, v = self.pairs.cpu().numpy()
+        matrix = coo_matrix((np.ones(u.size), (u, v)), shape=(self.num_nodes, self.num_nodes))
+        return torch.from_numpy(connected_components(matrix, directed=False)[1]).long()
+
+    def to(self, device: torch.device) -> "EdgeSet":
+        """A copy on another device."""
+        return replace(
+            self,
+            pairs=self.pairs.to(device),
+            columns=self.columns.to(device),
+            column_edge=self.column_edge.to(device),
+            weights=None if self.weights is None else self.weights.to(device),
+            loops=self.loops.to(device),
+        )
+
+
+def undirected(score: Callable[[EdgeSet], Tensor]) -> Callable[[EdgeSet], Tensor]:
+    """Lets a score of undirected pairs take directed graphs: it then sees the undirected graph beneath.
+
+    An arc has the score of its pair, so both directions score alike.
+    """
+
+    @wraps(score)
+    def of_pairs(edges: EdgeSet) -> Tensor:
+        if not edges.directed:
+            return score(edges)
+        return score(edges.beneath)[edges.beneath.column_edge[: edges.num_edges]]
+
+    return of_pairs
+
+
+def check_data(data: object) -> Tensor:
+    """The ``edge_index`` of a graph; one clear line for what is none."""
+    if not isinstance(data, Data):
+        raise InputError(f"data is a {type(data).__name__}: a torch_geometric.data.Data is needed")
+    index = data.get("edge_index")
+    if not isinstance(index, Tensor):
+        raise InputError("data has no edge_index: a [2, columns] tensor of node ids is needed")
+    return index
+
+
+def check_graph(data: Data) -> None:
+    """One clear line for whatever is wrong with the structure or the features of a graph."""
+    index = check_data(data)
+    if index.dim() != 2 or index.shape[0] != 2:
+        raise InputError(f"edge_index has shape {list(index.shape)}: [2, columns] is needed")
+    if index.dtype != torch.int64:
+        raise InputError(f"edge_index holds {index.dtype}: torch.int64 is needed")
+    x = data.get("x")
+    if x is None and "num_nodes" not in data:
+        raise InputError("data has neither x nor num_nodes: the number of nodes is unknown")
+    nodes = int(data.num_nodes or 0)
+    if nodes == 0 or index.shape[1] == 0 or bool((index[0] == index[1]).all()):
+        raise InputError(f"the graph is empty ({nodes} nodes, {index.shape[1]} columns): at least one edge is needed")
+    if index.min() < 0 or index.max() >= nodes:
+        bad = ((index < 0) | (index >= nodes)).any(0).nonzero()
+        column = int(bad[0])
+        raise InputError(
+            f"edge_index column {column} is {index[:, column].tolist()}: node ids must lie in 0 … {nodes - 1} "
+            f"({bad.numel()} bad columns)"
+        )
+    if x is not None:
+        check_features(x)
+    weight = data.get("edge_weight")
+    if weight is not None:
+        if not isinstance(weight, Tensor) or list(weight.shape) != [index.shape[1]]:
+            raise InputError(
+                f"edge_weight has shape {list(getattr(weight, 'shape', []))}: one number per column is needed, "
+                f"[{index.shape[1]}]"
+            )
+        if not bool(torch.isfinite(weight).all() and (weight > 0).all()):
+            raise InputError("edge_weight has values that are not positive and finite: an edge of weight 0 is no edge")

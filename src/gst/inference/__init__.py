@@ -1,0 +1,1 @@
+"""A trained model on a sparse graph: compiled, timed and counted."""

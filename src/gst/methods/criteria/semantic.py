@@ -1,0 +1,37 @@
+"""The semantic criterion: how strongly an edge moves the output away from the anchor's."""
+
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from gst.graph.edgeset import EdgeSet
+from gst.nn.layerwise import edge_gradient
+from gst.nn.network import NativeNetwork, Network
+from gst.train.task import Task
+
+
+def semantic_scores(
+    network: Network,
+    task: Task,
+    anchor_logits: Tensor,
+    edges: EdgeSet,
+    keep: Tensor,
+    mask: Tensor,
+    *,
+    layerwise: bool = False,
+) -> Tensor:
+    r"""φ_sema = |∂S/∂g_e| with S = KL(softmax Z^A ‖ softmax f(m ⊙ g ⊙ A)) at g = keep, in evaluation mode.
+
+    One backward pass for all edges, pruned ones included: gate 0 is deletion and still has a gradient. ``layerwise``
+    gives the same in the memory of a mini-batch.
+    """
+    network.module.eval()
+    gate = keep.to(mask.dtype)
+    if layerwise:
+        assert isinstance(network, NativeNetwork)
+        values, diverge = mask * gate, partial(task.divergence, anchor_logits)
+        return edge_gradient(network.module, network.x, edges, values, diverge).mul_(mask).abs_()
+    gate.requires_grad_()
+    divergence = task.divergence(anchor_logits, network.logits(edges, mask * gate))
+    return torch.autograd.grad(divergence, gate)[0].abs()

@@ -1,0 +1,261 @@
+"""The native networks as the kernels want them: plain arrays, on a graph without edges."""
+
+import sys
+from collections.abc import Callable, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from gst.graph.edgeset import EdgeSet
+from gst.methods.greedy.arrays import MEAN, SUM, SYMMETRIC, Heads, Layers, Lists, State, Trial
+from gst.methods.greedy.divergence import Target
+from gst.methods.greedy.walk import Incidence, Model
+from gst.nn.backbones import Backbone
+from gst.nn.features import Features, linear
+from gst.nn.layers import ClusterGCNLayer, GATLayer, GCNLayer, GINLayer, SAGELayer
+from gst.nn.network import NativeNetwork, Network
+
+CAP = 32  # kept arcs above which the news of a node wait for the next refresh
+
+
+@dataclass(frozen=True)
+class Aggregation:
+    """A layer out_i = s_i (Σ_j w_ij t_j P_j + q_i t_i P_i) + R_i + b; see :mod:`gst.methods.greedy.kernels`.
+
+    With heads, a mean weighted by attention; see :mod:`gst.methods.greedy.attention`.
+    """
+
+    norm: int
+    weight: Tensor  # W
+    bias: Tensor
+    base: Tensor  # [N] what flows into a node without edges
+    own: Tensor  # q, [N]
+    root: Tensor | None = None  # W_root
+    heads: int = 0
+
+    @property
+    def outputs(self) -> int:
+        return self.weight.shape[1] - 2 * self.heads
+
+
+def _gcn(layer: GCNLayer, loops: Tensor) -> Aggregation:
+    diagonal = torch.where(loops > 0, loops, 1.0)
+    return Aggregation(SYMMETRIC, layer.weight, layer.bias, diagonal, diagonal, layer.root)
+
+
+def _gin(layer: GINLayer, loops: Tensor) -> Aggregation:
+    return Aggregation(SUM, layer.weight, layer.bias, torch.zeros_like(loops), loops + 1 + layer.eps, layer.root)
+
+
+def _sage(layer: SAGELayer, loops: Tensor) -> Aggregation:
+    return Aggregation(MEAN, layer.weight, layer.bias, loops, loops, layer.root)
+
+
+def _cluster_gcn(layer: ClusterGCNLayer, loops: Tensor) -> Aggregation:
+    one = torch.ones_like(loops)
+    return Aggregation(MEAN, layer.weight, layer.bias, one, one, layer.root)
+
+
+def _gat(layer: GATLayer, loops: Tensor) -> Aggregation:
+    one, bias = torch.ones_like(loops), layer.bias.double()
+    weight = layer.weight.double()
+    scores = [
+        (weight.view(weight.shape[0], layer.heads, -1) * attend.double()).sum(-1)
+        for attend in (layer.attend_source, layer.attend_target)
+    ]
+    bias = torch.cat([bias, bias.new_zeros(2 * layer.heads)])
+    return Aggregation(MEAN, torch.cat([weight, *scores], dim=1), bias, one, one, heads=layer.heads)
+
+
+KNOWN: dict[type[nn.Module], Callable[..., Aggregation]] = {
+    GCNLayer: _gcn,
+    GINLayer: _gin,
+    SAGELayer: _sage,
+    ClusterGCNLayer: _cluster_gcn,
+    GATLayer: _gat,
+}
+
+
+def all_known(networks: Sequence[Network]) -> bool:
+    """Whether the kernels know the networks: layers of one kind, with ELU between those of attention, else ReLU.
+
+    Attention they know without skip connections and normalisation only.
+    """
+    modules = [network.module for network in networks if isinstance(network, NativeNetwork)]
+    kinds = {
+        (type(layer), module.activation, layer.root is not None, bool(module.norms))
+        for module in modules
+        for layer in module.layers
+    }
+    if len(modules) < len(networks) or len(kinds) != 1:
+        return False
+    kind, activation, *more = kinds.pop()
+    if kind is GATLayer:
+        return activation is functional.elu and not any(more)
+    return kind in KNOWN and activation is torch.relu
+
+
+def as_lists(edges: EdgeSet) -> tuple[Lists, Incidence]:
+    """The arcs and edges of each node, none of them kept yet."""
+    ends = edges.pairs.flatten().cpu().numpy()
+    incidence = Incidence(_starts(ends, edges.num_nodes), np.argsort(ends, kind="stable") % edges.num_edges)
+    return _lists(edges, *edges.arcs.cpu().numpy()), incidence
+
+
+def _lists(edges: EdgeSet, source: np.ndarray, target: np.ndarray) -> Lists:
+    sides = 1 if edges.directed else 2
+    first = np.argsort(edges.arc_edge.cpu().numpy(), kind="stable").reshape(edges.num_edges, sides)
+    number = np.empty(source.size, np.int64)  # 2e + side
+    number[first] = 2 * np.arange(edges.num_edges)[:, None] + np.arange(sides)
+    order = np.argsort(source, kind="stable")
+    place = np.full(2 * edges.num_edges, -1)
+    place[number[order]] = np.arange(source.size)
+    weight = np.ones(source.size) if edges.arc_weight is None else _float64(edges.arc_weight)
+    return Lists(
+        start=_starts(source, edges.num_nodes),
+        kept=np.zeros(edges.num_nodes, np.int64),
+        arc=number[order],
+        target=target[order],
+        weight=weight[order],
+        place=place,
+        ends=np.stack([source[first[:, 0]], target[first[:, 0]]], axis=1).ravel(),
+    )
+
+
+@torch.no_grad()
+def as_model(
+    networks: Sequence[NativeNetwork], edges: EdgeSet, wanted: list[Tensor], target: Target, cap: int = CAP
+) -> Model:
+    """Networks of one kind on the nodes of ``edges`` without any edge, and the logits that each should give.
+
+    ``cap`` is not for attention, whose trials are exact whatever the degrees.
+    """
+    loops = edges.loops.double()
+    stack = [KNOWN[type(layer)](layer, loops) for network in networks for layer in network.module.layers]
+    depth, count = len(networks[0].module.layers), edges.num_nodes
+    width = np.array([layer.weight.shape[1] for layer in stack])
+    heads = np.array([layer.heads for layer in stack])
+    inputs = np.array([layer.weight.shape[0] if i % depth else 0 for i, layer in enumerate(stack)])
+    later = [layer for i, layer in enumerate(stack) if i % depth]
+    bias = np.zeros((len(stack), width.max()))
+    for layer, values in zip(stack, bias, strict=True):
+        values[: layer.bias.numel()] = _float64(layer.bias)
+    layers = Layers(
+        norm=stack[0].norm,
+        depth=depth,
+        cap=sys.maxsize if heads.any() else cap,
+        width=width,
+        row=_before(width * count),
+        inputs=inputs,
+        weight_at=_before(inputs * width),
+        weight=_flat([layer.weight.T for layer in later]),
+        root=_flat([layer.root.T for layer in later if layer.root is not None]),
+        bias=bias,
+        norms=_norms([network.module for network in networks], depth, int(width.max())),
+        own=np.stack([_float64(layer.own) for layer in stack]),
+        wanted=np.stack([_float64(target.chance(logits.double())) for logits in wanted]),
+        temperature=target.temperature,
+        labels=target.labels,
+        damped=target.damped,
+        least=np.stack([_float64(target.entropy(logits.double())) for logits in wanted]),
+        heads=Heads(heads, _lists(edges, *edges.arcs.flip(0).cpu().numpy())) if heads.any() else None,
+    )
+    sent, extra, out = _without_edges(stack, networks, depth)
+    answers = [z[:, : wanted[0].shape[1]] for z in out[depth - 1 :: depth]]
+    loss = np.stack([_float64(target.loss(w.double(), z)) for w, z in zip(wanted, answers, strict=True)])
+    state = State(
+        flow=_float64(stack[0].base).copy(),
+        scale=_float64(_scales(stack[0].norm, stack[0].base)[0]).copy(),
+        sent=_flat(sent),
+        extra=_flat(extra),
+        out=_flat(out),
+        slope=np.zeros(int((width * count).sum())),
+        chance=np.stack([_float64(target.chance(logits)) for logits in answers]),
+        loss=loss if target.damped else loss + layers.least,
+        settled=np.zeros(1, bool),
+    )
+    trial = Trial(
+        ends=np.full(2, -1),
+        flow=np.zeros(2),
+        sent=np.zeros_like(state.sent),
+        extra=np.zeros_like(state.extra),
+        out=np.zeros_like(state.out),
+        loss=np.zeros_like(state.loss),
+        step=np.zeros(2 * width.max()),
+        read=np.zeros(width.max()),
+        mark=np.full((count, width.size), -1),
+        first=np.zeros(width.size, np.int64),
+        nodes=np.zeros((width.size, count), np.int64),
+        size=np.zeros(width.size, np.int64),
+    )
+    return layers, state, trial
+
+
+def _without_edges(
+    stack: list[Aggregation], networks: Sequence[NativeNetwork], depth: int
+) -> tuple[list[Tensor], list[Tensor], list[Tensor]]:
+    """P, R and outputs of all layers."""
+    sent: list[Tensor] = []
+    extra: list[Tensor] = []
+    outputs: list[Tensor] = []
+    for first, network in zip(range(0, len(stack), depth), networks, strict=True):
+        hidden: Features = network.x
+        norms = [*network.module.norms, *[None] * depth]
+        for layer, norm in zip(stack[first : first + depth], norms, strict=False):
+            s, t = _scales(layer.norm, layer.base)
+            sent.append(_product(hidden, layer.weight))
+            out = (s * t * layer.own).unsqueeze(1) * sent[-1] + layer.bias
+            if layer.root is not None:
+                extra.append(_product(hidden, layer.root))
+                out = out + extra[-1]
+            hidden = torch.relu(out if norm is None else deepcopy(norm).double()(out))
+            if layer.heads:
+                values, source, aim = out.split([layer.outputs, layer.heads, layer.heads], dim=1)
+                out = torch.cat([values, functional.leaky_relu(source + aim, 0.2), aim], dim=1)
+                hidden = functional.elu(values)
+            outputs.append(out)
+    return sent, extra, outputs
+
+
+def _norms(modules: list[Backbone], depth: int, widest: int) -> np.ndarray:
+    """γ and β after each layer; nothing after a last one."""
+    found = np.zeros((depth * len(modules) if any(module.norms for module in modules) else 0, 2, widest))
+    for k, module in enumerate(modules):
+        for i, norm in enumerate(module.norms):
+            for row, parameter in enumerate(norm.parameters()):
+                found[k * depth + i, row, : parameter.numel()] = _float64(parameter)
+    return found
+
+
+def _product(x: Features, weight: Tensor) -> Tensor:
+    """H·W. Features are not copied to double for it: their products are as exact as the network's own."""
+    dtype = x.dtype if isinstance(x, Tensor) else x.values.dtype
+    return linear(x, weight.to(dtype)).double()
+
+
+def _scales(norm: int, flow: Tensor) -> tuple[Tensor, Tensor]:
+    one = torch.ones_like(flow)
+    if norm == MEAN:
+        return torch.where(flow > 0, 1 / flow, 0.0), one
+    return (flow.rsqrt(), flow.rsqrt()) if norm == SYMMETRIC else (one, one)
+
+
+def _float64(values: Tensor) -> np.ndarray:
+    return np.ascontiguousarray(values.detach().cpu().double().numpy())
+
+
+def _flat(parts: list[Tensor]) -> np.ndarray:
+    return np.concatenate([np.zeros(0), *(_float64(part).ravel() for part in parts)])
+
+
+def _before(sizes: np.ndarray) -> np.ndarray:
+    """Where each part begins."""
+    return np.cumsum(sizes) - sizes
+
+
+def _starts(keys: np.ndarray, size: int) -> np.ndarray:
+    return np.concatenate([[0], np.cumsum(np.bincount(keys, minlength=size))])

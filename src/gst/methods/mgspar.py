@@ -1,0 +1,198 @@
+"""MGSpar, the meta-gradient sparsifier (Wan, ICDE 2021)."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from gst.base.arguments import check_options
+from gst.base.errors import InputError
+from gst.base.memory import check_memory
+from gst.base.randomness import generator, seeded
+from gst.graph.edgeset import EdgeSet
+from gst.methods.iterative import IterativeSparsifier, fresh_network, logits_with
+from gst.nn.network import Network, OwnNetwork
+from gst.storage.cache import Content
+from gst.train.models import build_backbone, reset_parameters
+from gst.train.run import Problem
+from gst.train.settings import MOST_EPOCHS
+from gst.train.trainer import Progress, in_epoch, train
+
+OUTER = ("self", "train", "val")
+DAMPING = 1e-5  # of Adam, inside the root: next to a gradient of 0 the usual 1e-8 is a step, which has no slope
+Loss = Callable[[Sequence[Tensor], Tensor], Tensor]  # of weights and edge gates
+
+
+class MGSpar(IterativeSparsifier):
+    r"""Removes the edges without which a freshly trained network would be better: the graph as a hyper-parameter.
+
+    .. math:: \min_g \mathcal L_{outer}\big(Θ_T(g), g\big), \qquad
+        Θ_{t+1}(g) = \mathrm{Adam}\big(Θ_t(g), \nabla_Θ \mathcal L_{train}(Θ_t(g), g)\big)
+
+    The gate :math:`g_e` is 1 on every edge left. Its meta-gradient :math:`d\mathcal L_{outer}/dg_e` goes through all T
+    steps of training and is summed over several networks with weights of their own. A gate that falls from 1 to 0
+    changes the loss by about minus that, so the edges of highest meta-gradient go first, ``prune_ratio`` of those left
+    a stage. One gate for both arcs of a pair makes it symmetric.
+
+    Args:
+        prune_ratio: share of the remaining edges that a stage removes.
+        inner_steps: T. Training runs without dropout, so that the loss is a plain function of the gates.
+        meta_epochs: networks trained and differentiated a stage.
+        outer: whose labels judge. ``"self"``: the training nodes' own and, for all other nodes, those that a network
+            trained on the full graph predicts (self-training); ``"train"``: the training nodes' alone; ``"val"``: those
+            of training and validation nodes. Never a test label.
+
+    The other arguments and the learned values are those of :class:`~gst.methods.base.LearnedSparsifier`. The path
+    is stored and serves every sparsity.
+
+    >>> import gst
+    >>> data = gst.load("synthetic:nodes=200,degree=8")
+    >>> est = MGSpar(sparsity=0.2, inner_steps=3, hidden=8, anchor_epochs=5, sparse_epochs=5, cache=False).fit(data)
+    >>> int(est.keep_.sum()) == est.edges_.num_edges - round(0.2 * est.edges_.num_edges)
+    True
+    """
+
+    name = "mgspar"
+
+    def __init__(
+        self,
+        model: nn.Module | None = None,
+        *,
+        prune_ratio: float = 0.1,
+        inner_steps: int = 40,
+        meta_epochs: int = 3,
+        outer: str = "self",
+        **rest: Any,
+    ) -> None:
+        super().__init__(model, **rest)
+        check_options(
+            type(self).__name__,
+            prune_ratio=(prune_ratio, float, lambda v: 0 < v < 1, "a share between 0 and 1"),
+            inner_steps=(inner_steps, int, lambda v: 0 <= v <= MOST_EPOCHS, f"a number from 0 to {MOST_EPOCHS}"),
+            meta_epochs=(meta_epochs, int, lambda v: 1 <= v <= MOST_EPOCHS, f"a number from 1 to {MOST_EPOCHS}"),
+        )
+        if outer not in OUTER:
+            raise InputError(f"{type(self).__name__}: outer = {outer!r}: choose from {', '.join(OUTER)}")
+        self.prune_ratio, self.inner_steps, self.meta_epochs = prune_ratio, inner_steps, meta_epochs
+        self.outer = outer
+
+    def options(self) -> dict[str, Any]:
+        own = ("prune_ratio", "inner_steps", "meta_epochs", "outer")
+        return {name: getattr(self, name) for name in own}
+
+    def stage(self, problem: Problem, edges: EdgeSet, number: int, extra: Mapping[str, Tensor]) -> Content:
+        labels = extra["labels"] if extra else outer_labels(problem, self.outer)
+        network, task = problem.network(), problem.task
+        network.module.eval()
+        visited = 12 * self.inner_steps * sum(weight.numel() for weight in network.module.parameters())
+        check_memory(visited, f"a training of {self.inner_steps} steps to look back on", "fewer inner_steps would help")
+        judged = (labels >= 0).view(len(labels), -1).all(1).nonzero().flatten()
+        names = [name for name, p in network.module.named_parameters() if p.requires_grad]
+
+        def loss(nodes: Tensor, wanted: Tensor) -> Loss:
+            def value(weights: Sequence[Tensor], gate: Tensor) -> Tensor:
+                named = dict(zip(names, weights, strict=True))
+                return task.cross_entropy(logits_with(network, named, edges, gate, nodes), wanted)
+
+            return value
+
+        rates = {"lr": problem.settings.lr, "weight_decay": problem.settings.weight_decay}
+        inner, outer = loss(task.train, task.y[task.train]), loss(judged, labels[judged])
+        gate, at = edges.loops.new_ones(edges.num_edges), Sum(edges.loops.new_zeros(edges.num_edges))
+        for epoch in problem.checkpoint.loop("prune", self.meta_epochs, at, edges):
+            start = initial_weights(problem, network, names, int(torch.randint(2**31, (), generator=generator())))
+            weights, slope = meta_gradient(inner, outer, start, gate, steps=self.inner_steps, **rates)
+            at.total += slope
+            with torch.no_grad(), in_epoch("prune", epoch):
+                named = dict(zip(names, weights, strict=True))
+                at.vals.append(task.score(logits_with(network, named, edges, gate, task.val), "val"))
+            sparsity = 1 - edges.num_edges / problem.edges.num_edges
+            problem.watch(Progress("prune", epoch, self.meta_epochs, at.vals[-1], max(at.vals), sparsity))
+        return {"scores": -at.total, "labels": labels}, {"val": sum(at.vals) / len(at.vals)}
+
+
+@dataclass
+class Sum:
+    """What a stage carries from one network to the next."""
+
+    total: Tensor  # of the meta-gradients
+    vals: list[float] = field(default_factory=list)
+
+
+def meta_gradient(
+    inner: Loss, outer: Loss, start: Sequence[Tensor], gate: Tensor, *, steps: int, lr: float, weight_decay: float
+) -> tuple[list[Tensor], Tensor]:
+    """Weights after training from ``start``, and d outer / d gate through that whole training.
+
+    Exact, as if all steps were one graph, but the graph of a step is built when the way back comes to it: memory is
+    that of one step, and of weights and moments at each.
+    """
+    gate = gate.detach().requires_grad_()
+
+    def step(state: Sequence[Tensor], number: int, *, create_graph: bool) -> list[Tensor]:
+        weights = state[: len(start)]
+        slopes = torch.autograd.grad(inner(weights, gate), weights, create_graph=create_graph, materialize_grads=True)
+        decayed = [slope + weight_decay * weight for slope, weight in zip(slopes, weights, strict=True)]
+        return adam(state, decayed, number, lr)
+
+    state = [weight.detach() for weight in start] + [torch.zeros_like(w) for _ in range(2) for w in start]
+    visited = []
+    for number in range(1, steps + 1):
+        visited.append(state)
+        state = [part.detach() for part in step(_leaves(state), number, create_graph=False)]
+
+    weights = _leaves(state[: len(start)])
+    *to_weights, to_gate = torch.autograd.grad(outer(weights, gate), [*weights, gate], materialize_grads=True)
+    to_state = to_weights + [torch.zeros_like(part) for part in state[len(start) :]]
+    for number in range(steps, 0, -1):
+        before = _leaves(visited.pop())
+        after = step(before, number, create_graph=True)
+        *to_state, more = torch.autograd.grad(after, [*before, gate], to_state, materialize_grads=True)
+        to_gate = to_gate + more
+    return [weight.detach() for weight in weights], to_gate
+
+
+def adam(state: Sequence[Tensor], slopes: Sequence[Tensor], number: int, lr: float) -> list[Tensor]:
+    """Weights, first and second moments after one step of Adam, all of it differentiable."""
+    count = len(slopes)
+    weights, first, second = state[:count], state[count : 2 * count], state[2 * count :]
+    first = [0.9 * m + 0.1 * slope for m, slope in zip(first, slopes, strict=True)]
+    second = [0.999 * v + 0.001 * slope.square() for v, slope in zip(second, slopes, strict=True)]
+    rate = lr / (1 - 0.9**number)
+    damped = [(v / (1 - 0.999**number) + DAMPING**2).sqrt() for v in second]
+    weights = [w - rate * m / d for w, m, d in zip(weights, first, damped, strict=True)]
+    return [*weights, *first, *second]
+
+
+def _leaves(parts: Sequence[Tensor]) -> list[Tensor]:
+    return [part.detach().requires_grad_() for part in parts]
+
+
+def initial_weights(problem: Problem, network: Network, names: Sequence[str], seed: int) -> list[Tensor]:
+    """Weights of another network of the same kind; of a trained backbone given as the model, its own."""
+    module = network.module
+    with seeded(seed):
+        if problem.model is None:
+            module = build_backbone(problem.backbone, problem.x.shape[1], problem.task.num_classes, problem.settings)
+        elif isinstance(network, OwnNetwork):
+            reset_parameters(module)
+    own = dict(module.named_parameters())
+    return [own[name].detach().clone().to(problem.device) for name in names]
+
+
+def outer_labels(problem: Problem, outer: str) -> Tensor:
+    """The label of every node that the outer loss looks at, −1 for the others."""
+    task = problem.task
+    labels = torch.full_like(task.y, -1)
+    if outer == "self":
+        network = fresh_network(problem)
+        trainer = problem.trainer(network)
+        epochs = problem.settings.anchor_epochs
+        train(trainer, problem.edges, epochs, "anchor", 0.0, problem.watch, problem.checkpoint)
+        labels = task.predict(trainer.logits(problem.edges))
+    if outer == "val":
+        labels[task.val] = task.y[task.val]
+    labels[task.train] = task.y[task.train]
+    return labels

@@ -1,0 +1,20 @@
+"""Random edges: the baseline below which no method should fall."""
+
+import torch
+from torch import Tensor
+
+from gst.graph.edgeset import EdgeSet
+from gst.methods.base import TopologySparsifier
+
+
+class Random(TopologySparsifier):
+    """Keeps edges drawn uniformly.
+
+    >>> import gst
+    >>> data = gst.load("digits")
+    >>> Random(keep=100)(data).num_edges
+    200
+    """
+
+    def edge_scores(self, edges: EdgeSet) -> Tensor:
+        return torch.rand(edges.num_edges, generator=torch.Generator().manual_seed(self.seed), dtype=torch.float64)

@@ -1,7 +1,0 @@
-"""The page's own style sheets, scripts and markers."""
-
-from importlib import resources
-
-
-def read(name: str) -> str:
-    return (resources.files("gst.report") / "templates" / name).read_text(encoding="utf-8")

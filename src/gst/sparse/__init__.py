@@ -1,0 +1,1 @@
+"""Sparse matrices and the compiled kernels that multiply and sample them."""

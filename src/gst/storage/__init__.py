@@ -1,0 +1,1 @@
+"""What goes to disk and how: files, caches, checkpoints, run folders, exports."""

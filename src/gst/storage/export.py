@@ -1,0 +1,117 @@
+"""The sparse graph in the form other tools read."""
+
+import importlib
+import io
+import json
+from collections.abc import Callable
+from os import PathLike
+from pathlib import Path
+
+import networkx
+import pandas
+import torch
+from scipy import sparse
+from torch import Tensor
+from torch_geometric.data import Data
+
+from gst.base.arguments import as_path
+from gst.base.errors import InputError
+from gst.base.names import resolve_name
+from gst.base.text import as_cell
+from gst.graph.edgeset import check_data
+from gst.sparse.layouts import is_sparse, made_dense
+from gst.storage.files import write_bytes
+
+
+def export(graph: Data, to: str, path: str | PathLike[str]) -> Path:
+    """Writes ``graph`` for ``"pyg"``, ``"networkx"``, ``"scipy"``, ``"csv"``, ``"parquet"`` or ``"dgl"``."""
+    check_data(graph)
+    target = as_path("path", path)
+    write_bytes(target, FORMATS[resolve_name("format", to, FORMATS)][1](graph))
+    return target
+
+
+def default_name(to: str) -> str:
+    """The file name a format goes by."""
+    return FORMATS[resolve_name("format", to, FORMATS)][0]
+
+
+def edge_table(graph: Data) -> pandas.DataFrame:
+    """One row a column of ``edge_index``: source, target, and every edge-level attribute."""
+    table = {"source": graph.edge_index[0].numpy(), "target": graph.edge_index[1].numpy()}
+    for name in sorted(graph.edge_attrs(), key=lambda name: (name != "edge_weight", name)):
+        value = graph[name]
+        if name == "edge_index" or not isinstance(value, Tensor):
+            continue
+        if value.dim() == 1:
+            table[name] = value.detach().numpy()
+        else:
+            flat = value.detach().reshape(value.shape[0], -1)
+            table |= {f"{name}_{i}": flat[:, i].numpy() for i in range(flat.shape[1])}
+    return pandas.DataFrame(table)
+
+
+def _pyg(graph: Data) -> bytes:
+    """``torch.save`` of the ``Data``; ``gst.load`` and ``torch.load`` read it."""
+    buffer = io.BytesIO()
+    torch.save(graph, buffer)
+    return buffer.getvalue()
+
+
+def _networkx(graph: Data) -> bytes:
+    """Node-link JSON for ``networkx.node_link_graph``: a DiGraph with the arcs as they are."""
+    directed = networkx.DiGraph()
+    labels = graph.y.tolist() if isinstance(graph.get("y"), Tensor) else [None] * graph.num_nodes
+    directed.add_nodes_from((node, {} if label is None else {"y": label}) for node, label in enumerate(labels))
+    table = edge_table(graph)
+    names = [name for name in table.columns if name not in ("source", "target")]
+    for source, target, *values in table.itertuples(index=False):
+        directed.add_edge(source, target, **dict(zip(names, values, strict=True)))
+    return json.dumps(networkx.node_link_data(directed, edges="edges")).encode()
+
+
+def _scipy(graph: Data) -> bytes:
+    """CSR matrix for ``scipy.sparse.load_npz``: entry [source, target] holds the weight, or the number of columns."""
+    weight = graph.get("edge_weight")
+    values = torch.ones(graph.edge_index.shape[1]) if weight is None else weight.detach()
+    source, target = graph.edge_index.numpy()
+    matrix = sparse.coo_matrix((values.numpy(), (source, target)), shape=(graph.num_nodes, graph.num_nodes)).tocsr()
+    buffer = io.BytesIO()
+    sparse.save_npz(buffer, matrix)
+    return buffer.getvalue()
+
+
+def _csv(graph: Data) -> bytes:
+    """Attributes bear names that a stranger chose."""
+    return edge_table(graph).rename(columns=as_cell).to_csv(index=False).encode()
+
+
+def _parquet(graph: Data) -> bytes:
+    return edge_table(graph).to_parquet(index=False)
+
+
+def _dgl(graph: Data) -> bytes:
+    """DGL's own binary format for ``dgl.load_graphs``."""
+    try:
+        dgl = importlib.import_module("dgl")
+    except Exception as error:  # a wheel for another torch fails in ways of its own
+        raise InputError(f"export to dgl needs a working installation of dgl: {error}") from None
+    source, target = graph.edge_index
+    out = dgl.graph((source, target), num_nodes=graph.num_nodes)
+    for name, value in graph.to_dict().items():
+        if isinstance(value, Tensor) and name != "edge_index":
+            side = out.edata if graph.is_edge_attr(name) else out.ndata
+            side[name] = made_dense(value, "dgl") if is_sparse(value) else value
+    buffer = io.BytesIO()
+    dgl.save_graphs(buffer, [out])
+    return buffer.getvalue()
+
+
+FORMATS: dict[str, tuple[str, Callable[[Data], bytes]]] = {
+    "pyg": ("graph.pt", _pyg),
+    "networkx": ("graph.json", _networkx),
+    "scipy": ("graph.npz", _scipy),
+    "csv": ("edges.csv", _csv),
+    "parquet": ("edges.parquet", _parquet),
+    "dgl": ("graph.dgl", _dgl),
+}

@@ -1,0 +1,100 @@
+"""Locks that the kernel releases when their owner dies, so that no crash leaves one in the way."""
+
+import os
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from gst.base.errors import InputError
+from gst.base.user_paths import make_folders, remove_folders
+
+try:
+    import fcntl
+except ImportError:  # not on Windows: everything works there, but processes are not kept apart
+    fcntl = None  # type: ignore[assignment]
+
+RUN, SAVE, RECORD = ".gst-lock", ".gst-save-lock", ".gst-record-lock"
+
+
+class Lock:
+    """Holds a file of a folder from creation to ``release``; it names its owner for whoever comes second.
+
+    Args:
+        folder: made if it is not there, and removed again if it is empty in the end.
+        name: of the file, which goes with the lock.
+        wait: for the owner to finish, instead of refusing.
+    """
+
+    def __init__(self, folder: Path, name: str = RUN, *, wait: bool = False) -> None:
+        self.path, self._wait, self._made = folder / name, wait, list[Path]()
+        try:
+            self._handle = self._acquire()
+        except OSError as error:
+            remove_folders(self._made)
+            raise InputError(f"cannot write to {folder}: {error.strerror or error}") from None
+
+    def _acquire(self) -> int:
+        while True:
+            self._made += make_folders(self.path.parent)
+            try:
+                handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+            except FileNotFoundError:
+                if self.path.parent.is_dir():
+                    raise
+                continue  # its last owner removed the folder that it had made
+            try:
+                if fcntl is not None:
+                    fcntl.flock(handle, fcntl.LOCK_EX | (0 if self._wait else fcntl.LOCK_NB))
+            except BlockingIOError:
+                owner = os.read(handle, 200).decode(errors="replace").strip()
+                os.close(handle)
+                raise InputError(
+                    f"{self.path.parent} is in use by {owner or 'another process'}: wait or choose another folder"
+                ) from None
+            except OSError:
+                os.close(handle)
+                raise
+            if self._is_there(handle):
+                os.ftruncate(handle, 0)
+                os.pwrite(handle, f"process {os.getpid()} on {os.uname().nodename}\n".encode(), 0)
+                return handle
+            os.close(handle)  # its last owner removed the file between our opening and locking it
+
+    def _is_there(self, handle: int) -> bool:
+        try:
+            return os.path.samestat(os.fstat(handle), self.path.stat())
+        except FileNotFoundError:
+            return False
+
+    def release(self) -> None:
+        if self._handle >= 0:
+            self.path.unlink(missing_ok=True)
+            os.close(self._handle)
+            self._handle = -1
+            remove_folders(self._made)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.release()
+
+
+def mark_alive(handle: int) -> None:
+    """Locks an open file for as long as it is open and this process lives."""
+    with suppress(OSError):  # a file system without locks
+        if fcntl is not None:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+
+
+def is_left_behind(handle: int) -> bool:
+    """Whether nobody has marked this file as alive; False where that cannot be known."""
+    try:
+        if fcntl is not None:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return fcntl is not None

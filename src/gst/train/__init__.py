@@ -1,0 +1,1 @@
+"""What is trained on what: tasks, settings, batches, the training loop, the anchor."""

@@ -1,0 +1,76 @@
+import pytest
+import torch
+from torch_geometric.nn.models import GCN
+
+import gst
+from graphs import random_graph
+from gst.after.inspect import homophily, inspect_run
+from gst.graph.edgeset import EdgeSet
+from gst.inference import latency as measure
+from gst.inference.latency import inference_times, latency, summary, take_turns
+from gst.nn.backbones import BACKBONES
+
+QUICK = {"hidden": 8, "anchor_epochs": 2, "sparse_epochs": 2, "cache": False}
+
+
+def test_times_of_backbones_and_own_models():
+    data = random_graph(nodes=40, edges=120)
+    for model in (None, GCN(5, 8, 2, 3)):
+        result = gst.sparsify(data, model=model, sparsity=0.5, **QUICK)
+        times = inference_times(result.model, data, result.graph, repeats=3)
+        assert times.keys() == {"dense_ms", "sparse_ms", "speedup", "repeats"} and times["repeats"] == 3
+        assert times["dense_ms"] > 0 and times["sparse_ms"] > 0
+        assert times["speedup"] == times["dense_ms"] / times["sparse_ms"]
+
+
+def test_programs_take_turns_and_warm_rounds_do_not_count():
+    calls = []
+    times = take_turns({"a": lambda: calls.append("a"), "b": lambda: calls.append("b")}, repeats=4)
+    assert "".join(calls) == "baab" * ((4 + measure.WARM) // 2) + "ba", "every other round backwards"
+    assert [len(taken) for taken in times.values()] == [4, 4]
+
+
+def test_median_and_quartiles():
+    found = summary([(4.0, 1.0), (2.0, 1.0), (1.0, 3.0), (3.0, 1.0), (5.0, 2.0)])
+    assert found == {"ms": 3.0, "low_ms": 2.0, "high_ms": 4.0, "cpu_ms": 1.0}
+    assert summary([(7.0, 6.0)]) == {"ms": 7.0, "low_ms": 7.0, "high_ms": 7.0, "cpu_ms": 6.0}
+
+
+def test_speed_ups_and_the_limit_follow_from_the_times(monkeypatch):
+    data = random_graph(nodes=40, edges=120)
+    sparse = gst.Random(sparsity=0.5)(data)
+    given = {"dense": 10.0, "sparse": 6.0, "reordered": 5.0, "no_edges": 2.0}
+
+    def clock(programs, repeats):
+        return {name: [(given[name], 2 * given[name])] * repeats for name in programs}
+
+    monkeypatch.setattr(measure, "take_turns", clock)
+    found = latency(BACKBONES["gcn"](5, 8, 3), data, sparse, "rcm", repeats=3)
+    kept = (sparse.num_edges + 40) / (data.num_edges + 40)  # the diagonal stays
+    assert found["edge_share"] == pytest.approx(0.8) and found["entries_kept"] == pytest.approx(kept)
+    assert found["limit"] == pytest.approx(1 / (0.2 + 0.8 * kept))
+    assert found["speedup"] == {"sparse": pytest.approx(10 / 6), "reordered": 2.0}
+    assert found["share_of_limit"]["reordered"] == pytest.approx(2 * (0.2 + 0.8 * kept))
+    assert found["cpu"]["speedup"] == found["speedup"] and found["layout"] == "rcm"
+    assert found["dense"]["macs_dense_part"] == found["sparse"]["macs_dense_part"]
+    assert found["sparse"]["macs_sparse_part"] / found["dense"]["macs_sparse_part"] == pytest.approx(kept)
+    assert found["paper_macs"]["sparse"] == round(found["paper_macs"]["dense"] * sparse.num_edges / data.num_edges)
+
+
+def test_own_models_have_times_but_no_macs():
+    data = random_graph(nodes=40, edges=120)
+    found = latency(GCN(5, 8, 2, 3), data, gst.Random(sparsity=0.5)(data), repeats=2)
+    assert found["dense"]["ms"] > 0 and "macs" not in found["dense"] and "paper_macs" not in found
+
+
+def test_inspection_counts_what_is_there():
+    data = random_graph(nodes=40, edges=120, loops=True)
+    result = gst.sparsify(data, sparsity=0.9, **QUICK)
+    facts = inspect_run(result)
+    edges = EdgeSet.from_edge_index(result.graph.edge_index, 40)
+    touched = set(edges.pairs.flatten().tolist())
+    assert facts["isolated nodes"][1] == 40 - len(touched)
+    assert facts["pairs"] == (result.metrics["edges_total"], edges.num_edges)
+    same = [data.y[u] == data.y[v] for u, v in edges.pairs.t().tolist()]
+    assert facts["homophily"][1] == round(sum(map(bool, same)) / len(same), 3)
+    assert homophily(edges, None) is None and homophily(edges, torch.full((40,), -1)) is None

@@ -1,0 +1,143 @@
+import math
+
+import pytest
+import torch
+from brute import TARGET, trials
+from torch_geometric.nn import GCN, GraphSAGE
+
+from graphs import random_graph
+from gst.graph.edgeset import EdgeSet
+from gst.graph.select import top_k
+from gst.methods.greedy import path as greedy_path
+from gst.methods.greedy.batched import Trials, hops
+from gst.methods.greedy.divergence import Target
+from gst.methods.greedy.path import Path, Search, deploy, make_search, rows_of_trials
+from gst.nn.backbones import BACKBONES
+from gst.nn.network import NativeNetwork, OwnNetwork
+
+
+def network_of(name, data):
+    torch.manual_seed(1)
+    if name in BACKBONES:
+        extra = {"heads": 2} if name == "gat" else {}
+        return NativeNetwork(BACKBONES[name](5, 6, 3, **extra).eval(), data.x)
+    return OwnNetwork({"own-gcn": GCN, "own-sage": GraphSAGE}[name](5, 6, 2, 3).eval(), data)
+
+
+def check_steps(steps, network, edges, wanted, sign):
+    """Every step up from no edge (sign 1), or down from all, is the best one and costs what it says."""
+    order, paid = steps
+    assert order.numel() == 8
+    keep = torch.full((edges.num_edges,), sign < 0)
+    for e, delta in zip(order.tolist(), paid.tolist(), strict=True):
+        brute = trials(network, edges, keep, wanted, sign)
+        assert delta == pytest.approx(float(brute[e]), abs=1e-3)
+        assert float(brute[e]) <= float(brute.min()) + 1e-3
+        keep[e] = sign > 0
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("name", ["gcn", "gat", "own-gcn", "own-sage"])
+def test_trials_one_by_one_take_the_best_edge(name, directed):
+    data = random_graph(nodes=12, edges=16, directed=directed)
+    edges, network = EdgeSet.from_data(data), network_of(name, data)
+    with torch.no_grad():
+        wanted = network.logits(edges)
+    steps = Trials([network], edges, [wanted], TARGET).add(8, pace=0, breadth=edges.num_edges)
+    check_steps(steps, network, edges, wanted, 1)
+
+
+@pytest.mark.parametrize("name", ["gcn", "gin", "gat", "own-sage"])
+def test_deploy_keeps_the_budget_and_leaves_the_network_alone(name):
+    data = random_graph(nodes=30, edges=80)
+    edges, network = EdgeSet.from_data(data), network_of(name, data)
+    before = {key: value.clone() for key, value in network.module.state_dict().items()}
+    with torch.no_grad():
+        logits = network.logits(edges)
+    keep, scores = deploy(network, edges, logits, 20)
+    assert int(keep.sum()) == 20
+    assert torch.equal(keep, top_k(scores, 20))
+    again, _ = deploy(network, edges, logits, 20)
+    assert torch.equal(keep, again)
+    assert all(torch.equal(value, before[key]) for key, value in network.module.state_dict().items())
+
+
+@pytest.mark.parametrize(("name", "kind"), [*((name, Search) for name in BACKBONES), ("own-gcn", Trials)])
+def test_native_networks_are_searched_by_kernels(name, kind):
+    data = random_graph(nodes=12, edges=16)
+    edges, network = EdgeSet.from_data(data), network_of(name, data)
+    assert type(make_search([network], edges, [network.logits(edges).detach()], TARGET)) is kind
+
+
+def test_kernels_leave_alone_what_they_do_not_know():
+    data = random_graph(nodes=12, edges=16)
+    edges, network = EdgeSet.from_data(data), network_of("gat", data)
+    network.module.activation = torch.relu
+    assert type(make_search([network], edges, [network.logits(edges).detach()], TARGET)) is Trials
+
+
+def test_smaller_budgets_are_a_prefix():
+    data = random_graph(nodes=30, edges=80)
+    edges, network = EdgeSet.from_data(data), network_of("gcn", data)
+    logits = network.logits(edges).detach()
+    _, scores = deploy(network, edges, logits, 30)
+    for k in (1, 7, 29):
+        assert torch.equal(top_k(scores, k), deploy(network, edges, logits, k)[0])
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("name", ["gcn", "gin", "sage", "gat"])
+def test_where_most_stay_the_least_needed_go_one_by_one(name, directed):
+    data = random_graph(nodes=12, edges=16, directed=directed)
+    edges, network = EdgeSet.from_data(data), network_of(name, data)
+    with torch.no_grad():
+        wanted = network.logits(edges)
+    search = make_search([network], edges, [wanted], TARGET, path=Path(down=True))
+    check_steps(search.drop(8, tolerance=0), network, edges, wanted, -1)
+
+
+def test_which_way_a_path_goes(monkeypatch):
+    data = random_graph(nodes=30, edges=80)
+    edges = EdgeSet.from_data(data)
+    total = edges.num_edges
+    least = math.ceil(0.65 * total)
+    for name, kept, down in [
+        ("gcn", least, True),
+        ("gcn", least - 1, False),
+        ("gat", least, True),
+        ("own-gcn", least, False),
+    ]:
+        path = Path.towards(kept, edges, network_of(name, data))
+        assert path.down == down and path.steps(path.steps(kept, total), total) == kept
+    monkeypatch.setattr(greedy_path, "ROWS", 10)
+    assert not Path.towards(least, edges, network_of("gcn", data)).down, "too dear"
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_rows_of_trials_counts_walks(depth):
+    edges = EdgeSet.from_data(random_graph(nodes=12, edges=30))
+    source, target = edges.arcs
+    adjacency = torch.zeros(12, 12, dtype=torch.float64)
+    adjacency[target, source] = 1
+    degree = adjacency.sum(1)
+    expected = degree @ torch.linalg.matrix_power(adjacency, depth - 1) @ degree / edges.num_edges
+    assert rows_of_trials(edges, depth) == pytest.approx(float(expected))
+
+
+def test_temperature_scales_with_the_logits():
+    logits = torch.randn(50, 4)
+    assert Target.of(7 * logits).temperature == pytest.approx(7 * Target.of(logits).temperature)
+
+
+def test_hops_counts_messages():
+    data = random_graph()
+    assert hops(network_of("own-gcn", data), EdgeSet.from_data(data)) == 2
+
+
+def test_one_node_cannot_cost_what_many_do():
+    wanted = torch.tensor([[10.0, 0.0]]).double().expand(40, 2)
+    one, many = wanted.clone(), wanted.clone()
+    one[0], many[:20] = torch.tensor([-90.0, 0.0]), torch.tensor([0.0, 4.0])
+    for damped, sign in ((True, 1), (False, -1)):
+        target = Target(1.0, damped=damped)
+        assert sign * (target.loss(wanted, many).sum() - target.loss(wanted, one).sum()) > 0

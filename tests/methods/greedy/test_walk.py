@@ -1,0 +1,226 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from brute import STEEP, TARGET, apart, divergence, trials
+from hypothesis import given, settings
+
+from graphs import KINDS, graphs, random_graph
+from gst.graph.edgeset import EdgeSet
+from gst.methods.greedy.divergence import Target
+from gst.methods.greedy.kernels import change
+from gst.methods.greedy.path import Search
+from gst.methods.greedy.refresh import refresh
+from gst.methods.greedy.walk import walk
+from gst.nn.backbones import BACKBONES
+from gst.nn.network import NativeNetwork
+
+LINEAR = ["gcn", "gin", "sage", "cluster-gcn"]
+NAMES = [*LINEAR, "gat"]
+BOTH = pytest.mark.parametrize("target", [TARGET, STEEP], ids=["damped", "KL"])
+
+
+def network_of(name, data, layers=2, seed=0):
+    torch.manual_seed(seed)
+    heads = {"heads": 3} if name == "gat" else {}
+    module = BACKBONES[name](data.x.shape[1], 6, 3, layers=layers, **heads).double().eval()
+    for parameter in module.parameters():
+        torch.nn.init.normal_(parameter, std=0.7)
+    return NativeNetwork(module, data.x.double())
+
+
+def setting(name, layers=2, **kind):
+    data = random_graph(nodes=12, edges=16, **kind)
+    edges, network = EdgeSet.from_data(data), network_of(name, data, layers)
+    return edges, network, network.logits(edges).detach()
+
+
+@pytest.mark.parametrize(("layers", "kind"), [(1, {}), *((2, kind) for kind in KINDS), (3, KINDS[-1])])
+@BOTH
+@pytest.mark.parametrize("name", NAMES)
+def test_every_step_takes_the_best_edge(name, target, layers, kind):
+    edges, network, wanted = setting(name, layers, **kind)
+    order, paid = Search([network], edges, [wanted], target).add(edges.num_edges, tolerance=0)
+    keep = torch.zeros(edges.num_edges, dtype=torch.bool)
+    for e, delta in zip(order.tolist(), paid.tolist(), strict=True):
+        brute = trials(network, edges, keep, wanted, 1, target)
+        assert delta == pytest.approx(float(brute[e]), abs=1e-5)
+        assert float(brute[e]) <= float(brute.min()) + 1e-5
+        keep[e] = True
+
+
+@pytest.mark.parametrize("kind", KINDS[-2:])
+@BOTH
+@pytest.mark.parametrize("name", NAMES)
+def test_every_step_drops_the_least_needed_edge(name, target, kind):
+    edges, network, wanted = setting(name, **kind)
+    keep = torch.ones(edges.num_edges, dtype=torch.bool)
+    order, paid = Search([network], edges, [wanted], target, keep=keep).drop(edges.num_edges, tolerance=0)
+    for e, delta in zip(order.tolist(), paid.tolist(), strict=True):
+        brute = trials(network, edges, keep, wanted, -1, target)
+        assert delta == pytest.approx(float(brute[e]), abs=1e-5)
+        assert float(brute[e]) <= float(brute.min()) + 1e-5
+        keep[e] = False
+
+
+@pytest.mark.parametrize("sharp", [10.0, 1000.0])
+@pytest.mark.parametrize("kind", KINDS[-2:])
+def test_attention_that_goes_to_one_neighbour_leaves_the_others_exact(kind, sharp):
+    """Sums that lose nearly all of themselves, or grow beyond what a float can hold."""
+    edges, network, wanted = setting("gat", 3, **kind)
+    with torch.no_grad():
+        for layer in network.module.layers:
+            layer.attend_source *= sharp
+            layer.attend_target *= sharp
+    search = Search([network], edges, [wanted], TARGET)
+    keep = torch.zeros(edges.num_edges, dtype=torch.bool)
+    for sign, step in ((1, search.add), (-1, search.drop)):
+        for _ in range(edges.num_edges):
+            before = divergence(network, edges, keep, wanted)
+            (e,), (delta,) = step(1, tolerance=0)
+            keep[e] = sign > 0
+            now = divergence(network, edges, keep, wanted)
+            assert float(delta) == pytest.approx(now - before, rel=1e-6, abs=1e-6 * (1 + now))
+
+
+@BOTH
+@settings(max_examples=10)
+@given(data=graphs())
+def test_divergence_is_that_of_the_kept_graph(target, data):
+    edges = EdgeSet.from_data(data)
+    for name in NAMES:
+        network = network_of(name, data)
+        wanted = network.logits(edges).detach() + torch.randn(data.num_nodes, 3, dtype=torch.float64)
+        search = Search([network], edges, [wanted], target)
+        search.add((edges.num_edges + 1) // 2)
+        search.drop(edges.num_edges // 4)
+        expected = divergence(network, edges, torch.from_numpy(search.keep), wanted, target)
+        assert search.divergence() == pytest.approx(expected, rel=1e-5, abs=1e-5)
+
+
+@pytest.mark.parametrize("name", ["gcn", "gat"])
+def test_mean_of_two_models_and_prior(name):
+    edges, network, wanted = setting(name)
+    other = network_of(name, random_graph(nodes=12, edges=16), seed=1)
+    targets = [wanted, other.logits(edges).detach()]
+    prior = torch.rand(edges.num_edges, dtype=torch.float64)
+    keep = torch.rand(edges.num_edges) < 0.5
+    brute = [trials(n, edges, keep, w, 1) for n, w in zip([network, other], targets, strict=True)]
+    best = ((brute[0] + brute[1]) / 2 - prior).argmin()
+    order, _ = Search([network, other], edges, targets, TARGET, prior=prior, keep=keep).add(1)
+    assert int(order[0]) == int(best)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", NAMES)
+def test_numbering_of_nodes_matters_only_to_ties(name, kind):
+    """On directed graphs many arcs are worth exactly the same: those that no answer listens to, above all."""
+    data = random_graph(nodes=12, edges=16, **kind)
+    edges, network = EdgeSet.from_data(data), network_of(name, data)
+    shuffle = torch.randperm(12)
+    renamed = data.clone()
+    renamed.x[shuffle], renamed.edge_index = data.x, shuffle[data.edge_index]
+    others = EdgeSet.from_data(renamed)
+    other = NativeNetwork(network.module, renamed.x.double())
+    order, paid = Search([network], edges, [network.logits(edges)], TARGET).add(edges.num_edges, tolerance=0)
+    again, cost = Search([other], others, [other.logits(others)], TARGET).add(edges.num_edges, tolerance=0)
+    pairs, theirs = shuffle[edges.pairs[:, order]], others.pairs[:, again]
+    if not edges.directed:
+        pairs, theirs = pairs.sort(dim=0).values, theirs.sort(dim=0).values
+    differ = (pairs != theirs).any(0).nonzero().flatten().tolist()
+    until = differ[0] + 1 if differ else order.numel()
+    assert torch.allclose(paid[:until], cost[:until], atol=1e-9)
+    assert edges.directed or not differ
+
+
+@pytest.mark.parametrize("target", [TARGET, STEEP, Target(0.15, True), Target(0.15, True, False)])
+@pytest.mark.parametrize("name", LINEAR)
+def test_a_refresh_finds_the_divergence_and_the_slopes(name, target):
+    """What waits at busy nodes is estimated, exactly so for a faint edge, and made good by a refresh."""
+    data = random_graph(nodes=12, edges=30, weighted=True)
+    faint = EdgeSet.from_data(data).column_edge == 3
+    data.edge_weight = torch.where(faint, 1e-5, data.edge_weight.double()).float()
+    edges, network = EdgeSet.from_data(data), network_of(name, data)
+    wanted = network.logits(edges).detach() + torch.randn(12, 3, dtype=torch.float64)
+    keep = torch.ones(edges.num_edges, dtype=torch.bool)
+    keep[3] = False
+    search = Search([network], edges, [wanted], target, keep=keep, cap=0)
+    refresh(search.lists, *search.model, np.zeros(12))
+    without = divergence(network, edges, keep, wanted, target)
+    assert search.divergence() == pytest.approx(without, rel=1e-6)
+    expected = divergence(network, edges, torch.ones_like(keep), wanted, target) - without
+    assert change(3, 1.0, search.lists, *search.model) == pytest.approx(expected, rel=1e-2, abs=1e-9)
+
+
+def test_a_trial_of_attention_is_the_same_after_any_steps():
+    """What differences sum up to is what the whole forward pass finds."""
+    data = random_graph(nodes=40, edges=250, weighted=True, directed=True)
+    edges, network = EdgeSet.from_data(data), network_of("gat", data, layers=3)
+    wanted = network.logits(edges).detach()
+    search = Search([network], edges, [wanted], TARGET)
+    for count in (150, 100, 50):
+        search.add(count)
+        search.drop(count)
+    keep = torch.from_numpy(search.keep)
+    assert search.divergence() == pytest.approx(divergence(network, edges, keep, wanted), rel=1e-9)
+
+
+@pytest.mark.parametrize(("name", "cap"), [("gcn", 2), ("gcn", 1000), ("gat", 2)])
+def test_a_search_goes_on_where_another_ended(name, cap):
+    data = random_graph(nodes=40, edges=250)
+    edges, network = EdgeSet.from_data(data), network_of(name, data)
+    wanted = network.logits(edges).detach()
+    whole = Search([network], edges, [wanted], TARGET, cap=cap)
+    expected = whole.add(150)[0]
+    first = Search([network], edges, [wanted], TARGET, cap=cap)
+    order = torch.cat([first.add(70)[0], first.add(20)[0]])
+    second = Search([network], edges, [wanted], TARGET, cap=cap)
+    second.resume(order, first.memory())
+    assert torch.equal(torch.cat([order, second.add(60)[0]]), expected)
+    assert second.divergence() == whole.divergence()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_search_may_stop_after_every_edge(seed):
+    data = random_graph(nodes=40, edges=250, seed=seed)
+    edges, network = EdgeSet.from_data(data), network_of("gcn", data)
+    wanted = network.logits(edges).detach()
+    whole, halting = (Search([network], edges, [wanted], TARGET) for _ in range(2))
+    assert torch.equal(whole.add(150)[0], torch.cat([halting.add(1)[0] for _ in range(150)]))
+
+
+@pytest.mark.parametrize("damped", [True, False])
+@pytest.mark.parametrize("name", ["gcn", "gat"])
+def test_labels_of_their_own(name, damped):
+    edges, network, wanted = setting(name)
+    target = Target(0.5, True, damped)
+    search = Search([network], edges, [wanted], target)
+    order, paid = search.add(edges.num_edges, tolerance=0)
+    keep = torch.zeros(edges.num_edges, dtype=torch.bool)
+
+    def total():
+        return apart(wanted, network.logits(edges.subset(keep)).detach(), target)
+
+    before = total()
+    for e, delta in zip(order.tolist(), paid.tolist(), strict=True):
+        keep[e] = True
+        assert delta == pytest.approx(total() - before, abs=1e-6)
+        before = total()
+
+
+def test_kernels_compiled_earlier_are_used_only_while_none_of_their_files_changes():
+    """numba itself looks at the file of ``walk`` alone, and most of what it compiles there comes from other files."""
+    notes = walk._cache._cache_file
+    known = {name for name, _ in notes._source_stamp}
+    assert known >= {"answers.py", "attention.py", "kernels.py", "refresh.py", "search.py"}
+    key = ("some", "signature")
+    place = type(notes)(notes._cache_path, "gst-test-of-notes", notes._source_stamp)
+    try:
+        place.save(key, 1)
+        assert place.load(key) == 1
+        later = tuple((name, changed + (name == "answers.py")) for name, changed in notes._source_stamp)
+        assert type(notes)(notes._cache_path, "gst-test-of-notes", later).load(key) is None
+    finally:
+        for path in Path(notes._cache_path).glob("gst-test-of-notes*"):
+            path.unlink()
