@@ -1,0 +1,73 @@
+"""Things that go by a name: each registers itself in its file, or comes from another package by an entry point."""
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from importlib.metadata import entry_points
+from typing import Generic, TypeVar
+
+from gst.base.errors import InputError
+from gst.base.names import normal, resolve_name
+
+T = TypeVar("T")
+
+
+class Registry(Mapping[str, T], Generic[T]):
+    """Entries by name, in the order of their registration; those of other packages come last.
+
+    Args:
+        kind: what an entry is, in messages: "method", "backbone", "data set".
+        group: the entry points of other packages that belong here, such as ``gst.methods``. An entry point names the
+            thing itself; loading it may also register it, by the decorator.
+
+    >>> shapes = Registry[type]("shape", "gst.shapes")
+    >>> @shapes.register("round-one")
+    ... class Circle: ...
+    >>> list(shapes), shapes.resolve("Round_One"), shapes["round-one"].__name__
+    (['round-one'], 'round-one', 'Circle')
+    """
+
+    def __init__(self, kind: str, group: str) -> None:
+        self.kind = kind
+        self.group = group
+        self._entries: dict[str, T] = {}
+        self._complete = False
+
+    def register(self, name: str) -> Callable[[T], T]:
+        """Decorator: the thing below it has this name from now on."""
+
+        def add(thing: T) -> T:
+            taken = next((known for known in self._entries if normal(known) == normal(name)), None)
+            if taken is not None and self._entries[taken] is not thing:
+                raise InputError(f"a {self.kind} named '{taken}' is registered already: choose another name")
+            self._entries[name] = thing
+            return thing
+
+        return add
+
+    def resolve(self, name: str) -> str:
+        """The registered spelling of a name, whatever its case, dashes and underscores."""
+        return resolve_name(self.kind, name, self)
+
+    def __getitem__(self, name: str) -> T:
+        return self._loaded()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._loaded())
+
+    def __len__(self) -> int:
+        return len(self._loaded())
+
+    def _loaded(self) -> dict[str, T]:
+        """All entries; those of other packages are loaded when somebody first asks."""
+        if not self._complete:
+            self._complete = True  # first: what is loaded may ask, too
+            for point in entry_points(group=self.group):
+                try:
+                    thing = point.load()
+                except Exception as error:  # a broken package must not take gst down with it
+                    message = f"{self.kind} '{point.name}' is left out: {point.value} cannot be loaded: {error}"
+                    warnings.warn(message, stacklevel=2)
+                    continue
+                if thing not in self._entries.values():
+                    self.register(point.name)(thing)
+        return self._entries
