@@ -40,7 +40,7 @@ fuzz: $(STAMP)
 	@$(TRIALS) fuzz --examples 1000000000 --seconds $(or $(SECONDS),300)
 
 figures: $(STAMP)
-	$(BIN)/python examples/reproduction.py
+	$(BIN)/python -m gst.lab.reproduction
 
 # torch first and by itself: its pinned build must not be replaced by what another package would pull in
 $(STAMP): pyproject.toml constraints.txt

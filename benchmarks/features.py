@@ -1,10 +1,10 @@
-"""Where X·W is faster sparse than dense, what a sparse product and dropout of X cost, as JSON.
+"""Where X·W is faster sparse than dense, and what a sparse product and dropout of X cost, as JSON.
 
 Forward and backward of one layer over the density of X; the density at which the ratio crosses 1 is
-``gst.nn.features.SPARSE_BELOW``. Then gst's product of a sparse X against PyTorch's CSR product, in turns, over the
-width of W, and whether both have the same bits. Then gst's dropout against that of PyTorch, likewise; first with memory
-as the C library gives it, then with what ``gst.base.memory.reuse_memory`` has it keep. ``memory``: gst's time then over that
-before.
+``gst.nn.features.SPARSE_BELOW``. Then gst's product of a sparse X against PyTorch's CSR product, in alternation, over
+the width of W, and whether both have the same bits. Then gst's dropout against that of PyTorch, likewise: first with
+the memory management of the C library, then with memory reused (``gst.base.memory.reuse_memory``). ``memory``: gst's
+time with memory reused over that without.
 
     python benchmarks/features.py
 """
@@ -29,7 +29,7 @@ def sparse(x: torch.Tensor) -> SparseFeatures:
     return SparseFeatures(Pattern(row, col, (NODES, INPUTS)), x[row, col])
 
 
-def once(x: Features, weight: torch.Tensor, grad: torch.Tensor) -> float:
+def step_seconds(x: Features, weight: torch.Tensor, grad: torch.Tensor) -> float:
     start = time.perf_counter()
     linear(x, weight).backward(grad)
     return time.perf_counter() - start
@@ -42,17 +42,17 @@ def products() -> list[dict[str, object]]:
         weight, ratios = torch.randn(INPUTS, width), []
         for _ in range(42):
             start = time.perf_counter()
-            mine = spmm(x.pattern, x.values, weight)
+            ours = spmm(x.pattern, x.values, weight)
             middle = time.perf_counter()
             theirs = x.pattern.matrix(x.values) @ weight
             ratios.append((middle - start) / (time.perf_counter() - middle))
-        same = torch.equal(mine, theirs)
+        same = torch.equal(ours, theirs)
         rows.append({"width": width, "gst_over_torch": round(statistics.median(ratios[2:]), 3), "same_bits": same})
     return rows
 
 
-def drop(shape: tuple[int, int]) -> tuple[float, float]:
-    """Seconds of one dropout: gst's, PyTorch's; the least of several."""
+def dropout_seconds(shape: tuple[int, int]) -> tuple[float, float]:
+    """Seconds of one dropout, gst's and PyTorch's; the minimum of several."""
     x, times = torch.randn(shape), []
     for _ in range(12):
         start = time.perf_counter()
@@ -64,15 +64,15 @@ def drop(shape: tuple[int, int]) -> tuple[float, float]:
 
 
 def dropouts() -> list[dict[str, object]]:
-    plain = {name: drop(shape) for name, shape in SHAPES.items()}
+    plain = {name: dropout_seconds(shape) for name, shape in SHAPES.items()}
     reuse_memory()
-    kept = {name: drop(shape) for name, shape in SHAPES.items()}
+    reused = {name: dropout_seconds(shape) for name, shape in SHAPES.items()}
     return [
         {
             "features_of": name,
             "gst_over_torch": round(plain[name][0] / plain[name][1], 3),
-            "gst_over_torch_memory_kept": round(kept[name][0] / kept[name][1], 3),
-            "memory": round(kept[name][0] / plain[name][0], 3),
+            "gst_over_torch_memory_reused": round(reused[name][0] / reused[name][1], 3),
+            "memory": round(reused[name][0] / plain[name][0], 3),
         }
         for name in SHAPES
     ]
@@ -84,12 +84,12 @@ def main() -> None:
     for density in (0.005, 0.01, 0.02, 0.04, 0.05, 0.07, 0.1, 0.2):
         dense = (torch.rand(NODES, INPUTS) < density).float()
         layouts: tuple[Features, Features] = (sparse(dense), dense)
-        times = [[once(x, weight, grad) for x in layouts] for _ in range(12)][2:]
+        times = [[step_seconds(x, weight, grad) for x in layouts] for _ in range(12)][2:]
         ratio = statistics.median(pair[0] / pair[1] for pair in times)
         rows.append({"density": density, "sparse_over_dense": round(ratio, 3)})
-    found: dict[str, object] = {"benchmark": "features", "threshold": SPARSE_BELOW, "rows": rows}
-    found |= {"products": products(), "dropout": dropouts()}
-    json.dump(found, sys.stdout, indent=2)
+    report: dict[str, object] = {"benchmark": "features", "threshold": SPARSE_BELOW, "rows": rows}
+    report |= {"products": products(), "dropout": dropouts()}
+    json.dump(report, sys.stdout, indent=2)
     print()
 
 

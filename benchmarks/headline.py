@@ -1,30 +1,32 @@
-"""The README's table: one ``gst run`` a cell and seed, one row a run, appended to a CSV as it goes.
+"""The README's table: one ``gst run`` per cell and seed, one row per run, appended to a CSV file.
 
-    python benchmarks/headline.py results/headline.csv             # runs what is missing, or of earlier code
+    python benchmarks/headline.py results/headline.csv             # runs what is missing or of earlier code
     python benchmarks/headline.py results/headline.csv --table     # prints the table
 
-Every run is the very command that its row names, in a process of its own with one thread.
+Every run is the command that its row names, in a separate process with one thread.
 """
 
 import argparse
 import json
 import os
 import shlex
-import statistics
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
-import record
+from gst.base.stats import Stat
 from gst.base.versions import versions
+from gst.lab.markdown import markdown_table
+from gst.lab.measurements import Measurements, age
 
 DATASETS = ("cora", "citeseer", "pubmed")
-RUNS = {  # algorithm: its options
-    "gst": "--method gst --recipe paper --sparsity 0.4 --retrain",
-    "random": "--method random --sparsity 0.4",
-    "deploy": "--method gst --recipe deploy --sparsity 0.8",
+RUNS = {  # options by method
+    "gst": "--sparsity 0.4 --retrain",
+    "random": "--sparsity 0.4",
+    "deploy": "--sparsity 0.8",
 }
-SHOWN = {  # the table's columns: of which run, which score
+SHOWN = {  # the table's columns: method and score
     "dense": ("gst", "dense_test"),
     "Deploy, 80 % removed": ("deploy", "test"),
     "GST, 40 % removed": ("gst", "test"),
@@ -36,45 +38,44 @@ COLUMNS = ["dataset", "method", "seed", "edges_total", "edges_kept", *SCORES, "v
 
 
 def command_of(dataset: str, method: str, seed: int) -> str:
-    return f"OMP_NUM_THREADS=1 gst run --dataset {dataset} --backbone gcn {RUNS[method]} --seed {seed} --json"
+    options = f"--method {method} {RUNS[method]} --seed {seed} --json"
+    return f"OMP_NUM_THREADS=1 MKL_CBWR=COMPATIBLE gst run --dataset {dataset} --backbone gcn {options}"
 
 
-def run(command: str) -> dict[str, object]:
-    """What such a command prints."""
-    words = [sys.executable, "-m", *shlex.split(command)[1:], "--quiet"]
-    done = subprocess.run(words, env={**os.environ, "OMP_NUM_THREADS": "1"}, capture_output=True, text=True, check=True)
+def run(command: str) -> dict[str, Any]:
+    """The JSON object that such a command prints."""
+    settings, _, options = command.partition("gst run")
+    arguments = [sys.executable, "-m", "gst", "run", *shlex.split(options), "--quiet"]
+    environment = {**os.environ, **dict(setting.split("=") for setting in settings.split())}
+    done = subprocess.run(arguments, env=environment, capture_output=True, text=True, check=True)
     return json.loads(done.stdout)
 
 
-def make(path: Path, datasets: list[str], seeds: int) -> None:
-    done = record.done(path, ["command"])
+def measurements(path: Path) -> Measurements:
+    return Measurements(path, ["command"], COLUMNS, digits=2)
+
+
+def measure(path: Path, datasets: list[str], seeds: int) -> None:
     for dataset in datasets:
         for seed in range(seeds):
             for method in RUNS:
                 command = command_of(dataset, method, seed)
-                if (command,) in done:
-                    continue
-                found = run(command)
-                code = versions(str(found["dataset"]), "gcn", "full", method)
-                row = {**found, "method": method, "versions": code, "command": command}
-                record.add(path, ["command"], COLUMNS, [row], 2)
-                print(command, f"{found['test']:.1f}", flush=True)
+                code = versions(dataset, "gcn", "full", method)
+                if measurements(path).measure({"command": command}, code, lambda command: [run(command)], command):
+                    print(command, flush=True)
 
 
 def table(path: Path) -> str:
-    """Markdown: a row a data set."""
-    rows = [row for row in record.read(path) if not record.age(row)]
-    head = ["data, GCN", *SHOWN]
-    lines = [head, ["---"] * len(head)]
+    """Markdown, one row per data set."""
+    rows = [row for row in measurements(path).rows() if not age(row)]
+    lines = []
     for dataset in dict.fromkeys(row["dataset"] for row in rows):
-        part = [row for row in rows if row["dataset"] == dataset]
-        lines.append([dataset, *(spread([float(r[s]) for r in part if r["method"] == m]) for m, s in SHOWN.values())])
-    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
-
-
-def spread(values: list[float]) -> str:
-    """Mean ± sample standard deviation."""
-    return f"{statistics.fmean(values):.1f} ± {statistics.stdev(values):.1f}" if len(values) > 1 else "–"
+        cells = [dataset]
+        for method, score in SHOWN.values():
+            values = [float(row[score]) for row in rows if (row["dataset"], row["method"]) == (dataset, method)]
+            cells.append(str(Stat.of(values)) if len(values) > 1 else "–")
+        lines.append(cells)
+    return markdown_table(["data, GCN", *SHOWN], lines)
 
 
 def main() -> None:
@@ -85,7 +86,7 @@ def main() -> None:
     parser.add_argument("--table", action="store_true")
     args = parser.parse_args()
     if not args.table:
-        make(args.csv, args.datasets, args.seeds)
+        measure(args.csv, args.datasets, args.seeds)
     print(table(args.csv), end="")
 
 

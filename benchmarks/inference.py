@@ -3,9 +3,9 @@
     python benchmarks/inference.py                     # Computers and Physics, GCN, hidden 512
     python benchmarks/inference.py synthetic-proteins:gcn:128 synthetic-proteins:scale=0.1:sage:256
 
-A case is DATASET:BACKBONE:HIDDEN. Edges are removed by DSpar, 70 % of them; weights are random: times do not depend on
+A case is DATASET:BACKBONE:HIDDEN. DSpar removes 70 % of the edges; weights are random, since times do not depend on
 them. Peer: the model of PyG with the same layers, its normalisation cached, on the same two graphs as CSR tensors,
-which is its fastest form; it takes turns with ours. ``ratio`` above 1 means that ours is faster.
+which is its fastest form; its two graphs are timed in alternation. ``ratio`` above 1 means that ours is faster.
 """
 
 import argparse
@@ -36,18 +36,18 @@ def race(case: str, sparsity: float, layout: str, features: str, repeats: int, p
     print(f"{case}: {data.num_edges} → {sparse.num_edges} columns", file=sys.stderr)
     torch.manual_seed(0)
     model = BACKBONES[backbone](data.x.shape[1], int(hidden), classes).eval()
-    found = latency(model, data, sparse, layout, features, repeats)
+    times = latency(model, data, sparse, layout, features, repeats)
     peer = race_peer(backbone, int(hidden), classes, data, sparse, peer_repeats) if peer_repeats else {}
     for clock in ("ms", "cpu_ms") if peer else ():
-        peer[f"dense_ratio_{clock}"] = peer["dense"][clock] / found["dense"][clock]
-        peer[f"sparse_ratio_{clock}"] = peer["sparse"][clock] / found["reordered"][clock]
-    row = {"case": case, "nodes": data.num_nodes, "columns": data.num_edges, "sparsity": sparsity, **found, "pyg": peer}
-    print(json.dumps(row), file=sys.stderr, flush=True)  # what is done is not lost when a later case fails
+        peer[f"dense_ratio_{clock}"] = peer["dense"][clock] / times["dense"][clock]
+        peer[f"sparse_ratio_{clock}"] = peer["sparse"][clock] / times["reordered"][clock]
+    row = {"case": case, "nodes": data.num_nodes, "columns": data.num_edges, "sparsity": sparsity, **times, "pyg": peer}
+    print(json.dumps(row), file=sys.stderr, flush=True)  # not lost when a later case fails
     return row
 
 
 def race_peer(backbone: str, hidden: int, classes: int, dense: Data, sparse: Data, repeats: int) -> dict[str, Any]:
-    """Plain PyG on both graphs; one model each, since it keeps the normalised adjacency of the graph it saw."""
+    """Plain PyG on both graphs; one model each, since a model caches the normalised adjacency of its graph."""
     programs = {}
     for name, graph in (("dense", dense), ("sparse", sparse)):
         extra = {"cached": True} if backbone == "gcn" else {"heads": 8} if backbone == "gat" else {}
@@ -72,8 +72,8 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=30)
     parser.add_argument("--peer-repeats", type=int, default=10)
     args = parser.parse_args()
-    chosen = (args.sparsity, args.layout, args.features, args.repeats, args.peer_repeats)
-    races = [race(case, *chosen) for case in args.cases]
+    options = (args.sparsity, args.layout, args.features, args.repeats, args.peer_repeats)
+    races = [race(case, *options) for case in args.cases]
     json.dump({"benchmark": "inference", "threads": torch.get_num_threads(), "races": races}, sys.stdout, indent=2)
     print()
 

@@ -3,15 +3,15 @@
     python benchmarks/scale.py                        # arxiv ×1, 2, 4, 8 and exponents; proteins, products ×0.25
     python benchmarks/scale.py --graphs products:1    # 2.45 million nodes, 61.9 million edges
 
-Twins of OGB's graphs (same sizes, random content), ClusterGCN in mini-batches of clusters. Every graph has a process of
-its own, and every pass tells its seconds and the peak resident memory up to its end, interpreter and libraries included
-(Linux). ``exponent``: the slope of log seconds over log edges; 1 is linear. Kernels are compiled beforehand.
+Twins of OGB's graphs (same sizes, random content), ClusterGCN in mini-batches of clusters. Every graph has its own
+process, and every pass reports its seconds and the peak resident memory up to its end, interpreter and libraries
+included (Linux). ``exponent``: the slope of log seconds over log edges; 1 is linear. Kernels are compiled beforehand.
 
-Seconds are the least of ``--repeats`` for the passes whose growth is asked for (of an update, which is short, of five
-times as many). Processes are told to keep the memory that they free (``MALLOC_MMAP_MAX_=0``, of glibc): the host of a
-virtual machine may take seconds to hand out a GiB anew, most of what would be measured. ``--no-keep``: without.
+Seconds are the minimum of ``--repeats`` for the passes whose growth is reported (of an update, which is short, of five
+times as many). Processes keep the memory that they free (``MALLOC_MMAP_MAX_=0``, of glibc), since the host of a virtual
+machine may take seconds to provide a GiB again, which would dominate the measurement. ``--no-keep``: without.
 
-    python benchmarks/scale.py --sampler              # edges a second that the neighbour sampler draws, on one core
+    python benchmarks/scale.py --sampler              # edges per second of the neighbour sampler, on one core
 """
 
 import argparse
@@ -36,7 +36,6 @@ from gst.methods.criteria.semantic import semantic_scores
 from gst.methods.criteria.topology import topology_scores
 from gst.nn.masker import Masker
 from gst.sparse.sampler import draw_entries
-from gst.train.run import Problem
 
 GROWTH = ("arxiv:1", "arxiv:2", "arxiv:4", "arxiv:8")
 OTHERS = ("proteins:0.25", "products:0.25")
@@ -49,7 +48,7 @@ def peak_gib() -> float:
 
 
 def measure(name: str, hidden: int, repeats: int = 1) -> Iterator[dict[str, Any]]:
-    """One report after every stage, so that the last one shows how far it came."""
+    """One report after every stage; the last one shows how far the run got."""
     report: dict[str, Any] = {"graph": name, "hidden": hidden, "peak_gib": {}}
 
     @contextmanager
@@ -59,22 +58,23 @@ def measure(name: str, hidden: int, repeats: int = 1) -> Iterator[dict[str, Any]
         for clock, took in zip(
             ("seconds", "cpu_seconds"), (time.perf_counter() - start[0], time.process_time() - start[1]), strict=True
         ):
-            known = report.setdefault(clock, {})
-            known[label] = round(min(took, known.get(label, took)), 3)
+            seconds = report.setdefault(clock, {})
+            seconds[label] = round(min(took, seconds.get(label, took)), 3)
         report["peak_gib"][label] = peak_gib()
 
     with stage("load"):
         twin, scale = name.split(":")
         data = gst.load(f"synthetic-{twin}:scale={scale}")
     with stage("edges"):
-        whole: dict[str, Any] = {"batch": "clusters", "setting": "transductive"}  # all edges of the twin
-        problem = Problem(data, backbone="cluster-gcn", hidden=hidden, cache=False, **whole)
-        edges = problem.edges
+        transductive: dict[str, Any] = {"batch": "clusters", "inductive": False}  # all edges of the twin
+        method = gst.GST(sparsity=0.5, backbone="cluster-gcn", hidden=hidden, cache=False, **transductive)
+        run = method.run(data)
+        edges = run.edges
     report |= {"nodes": edges.num_nodes, "edges": edges.num_edges}
     yield report
     with stage("clusters"):
-        network, masker = problem.network(), Masker(problem.x.shape[1])
-        trainer = problem.trainer(network, masker)
+        network, masker = run.network(), Masker(run.x.shape[1])
+        trainer = run.trainer(network, masker)
     for _ in range(repeats):
         with stage("epoch"):
             trainer.step(edges)
@@ -82,7 +82,7 @@ def measure(name: str, hidden: int, repeats: int = 1) -> Iterator[dict[str, Any]
     with stage("mask"):
         mask = trainer.mask(edges)
         assert mask is not None
-        keep = top_k(mask, edges.num_edges // 2)
+        keep_mask = top_k(mask, edges.num_edges // 2)
     yield report
     for _ in range(repeats):
         with stage("topology"):
@@ -93,19 +93,19 @@ def measure(name: str, hidden: int, repeats: int = 1) -> Iterator[dict[str, Any]
     yield report
     for _ in range(repeats):
         with stage("semantic"):
-            semantic = semantic_scores(network, problem.task, logits, edges, keep, mask, layerwise=True)
+            semantic = semantic_scores(network, run.task, logits, edges, keep_mask, mask, layerwise=True)
         yield report
     for _ in range(5 * repeats):
         with stage("update"):
             scores = combine(semantic, topology, 1.0, 1.0)
-            sparse = edges.subset(exchange(keep, scores, edges.num_edges // 10))
+            sparse = edges.subset(exchange(keep_mask, scores, edges.num_edges // 10))
     with stage("evaluate"):
         trainer.evaluate(sparse)
     yield report
 
 
 def in_process(name: str, hidden: int, repeats: int, keep: bool) -> dict[str, Any]:
-    """The last report of a process of its own."""
+    """The last report of a separate process."""
     command = [sys.executable, __file__, "--case", name, "--hidden", str(hidden), "--repeats", str(repeats)]
     environment = {**os.environ, **(KEEP if keep else {})}
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False, env=environment)
@@ -120,7 +120,7 @@ def exponents(reports: list[dict[str, Any]], clock: str) -> dict[str, float]:
 
 
 def sampler(fanout: int = 10, repeats: int = 5) -> dict[str, Any]:
-    edges = gst.graph.edgeset.EdgeSet.from_data(gst.load("synthetic-arxiv"))
+    edges = gst.EdgeSet.from_data(gst.load("synthetic-arxiv"))
     rows = torch.randperm(edges.num_nodes, generator=torch.Generator().manual_seed(0)).sort().values.numpy()
     start = edges.neighbours.start
     edges.neighbours.block(torch.from_numpy(rows[:10]), fanout, 0)
@@ -139,7 +139,7 @@ def main() -> None:
     parser.add_argument("--graphs", nargs="+", metavar="NAME:SCALE", default=[*GROWTH, *OTHERS])
     parser.add_argument("--hidden", type=int, default=128)
     parser.add_argument("--repeats", type=int, default=4)
-    parser.add_argument("--keep", action=argparse.BooleanOptionalAction, default=True, help="keep memory that is freed")
+    parser.add_argument("--keep", action=argparse.BooleanOptionalAction, default=True, help="keep freed memory")
     parser.add_argument("--sampler", action="store_true", help="measure the neighbour sampler instead")
     parser.add_argument("--case", help=argparse.SUPPRESS)
     args = parser.parse_args()

@@ -1,10 +1,10 @@
 """Structural sparsifiers against NetworKit on one large graph, in one process, as JSON.
 
-Timed from a PyG ``edge_index`` with both arcs of every pair to the mask of what stays. NetworKit gets the same array,
-of which it takes one arc a pair; its mask is over its own edge ids, the way back to columns is not asked of it. It has
-no DSpar: its SCAN stands in, so that the ratio says what a sample by degrees saves against counting triangles. Ours and
-theirs alternate, so that a noisy machine disturbs both alike; ``ratio`` below 1 means that ours is faster. Kernels are
-compiled before the clock starts. All is done twice: with sorted columns, which most data sets have, and shuffled ones.
+Timed from a PyG ``edge_index`` with both arcs of every pair to the mask of the kept edges. NetworKit gets the same
+array, of which it uses one arc per pair; its mask is over its edge ids and is not mapped back to columns. It has no
+DSpar, for which its SCAN stands in: the ratio then shows what sampling by degrees saves against counting triangles. The
+two alternate, so that a noisy machine disturbs both alike; ``ratio`` below 1 means that gst is faster. Kernels are
+compiled before timing. Everything is done twice: with sorted columns, as in most data sets, and with shuffled ones.
 
     python benchmarks/topology.py                     # web-Google, from $GST_MIRROR or $GST_DATA
     python benchmarks/topology.py --edges edges.tsv.gz
@@ -72,10 +72,10 @@ def theirs(data: Data, scores: Callable[[nk.Graph], list[float]]) -> dict[str, f
     once = u < v
     graph = nk.GraphFromCoo((u[once], v[once]), n=data.num_nodes, edgesIndexed=True)
     built = time.perf_counter()
-    found = np.array(scores(graph))
-    keep = np.zeros(found.size, dtype=bool)
-    kept = found.size - round(SPARSITY * found.size)
-    keep[np.argsort(-found, kind="stable")[:kept]] = True
+    values = np.array(scores(graph))
+    keep_mask = np.zeros(values.size, dtype=bool)
+    num_kept = values.size - round(SPARSITY * values.size)
+    keep_mask[np.argsort(-values, kind="stable")[:num_kept]] = True
     end = time.perf_counter()
     return {"edges": built - start, "select": end - built, "total": end - start}
 
@@ -86,9 +86,9 @@ def race(data: Data, method: type[TopologySparsifier], repeat: int) -> dict[str,
     return {
         "method": method.__name__,
         "networkit_method": name,
-        "gst_seconds": median([mine for mine, _ in times]),
+        "gst_seconds": median([gst_times for gst_times, _ in times]),
         "networkit_seconds": median([other for _, other in times]),
-        "ratio": round(statistics.median(mine["total"] / other["total"] for mine, other in times), 3),
+        "ratio": round(statistics.median(gst_times["total"] / other["total"] for gst_times, other in times), 3),
     }
 
 
@@ -97,7 +97,7 @@ def median(runs: list[dict[str, float]]) -> dict[str, float]:
 
 
 def peak_gib(data: Data, side: str) -> float:
-    """VmHWM of a process of its own; ``ru_maxrss`` would begin with what the process that starts it holds."""
+    """VmHWM of a separate process; ``ru_maxrss`` would include the memory of the parent process."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "edge_index.npy"
         np.save(path, data.edge_index.numpy())
@@ -121,18 +121,18 @@ def load(edges: Path | None, nodes: int | None) -> tuple[str, Data]:
     """The graph with both arcs of every pair."""
     if nodes is not None:
         return f"synthetic {nodes}", synthetic(nodes=nodes, features=1)
-    places = [edges] if edges else [place / WEB_GOOGLE for place in (mirror_root(), data_root()) if place]
-    found = next((path for path in places if path.is_file()), None)
-    if found is None:
+    candidates = [edges] if edges else [root / WEB_GOOGLE for root in (mirror_root(), data_root()) if root]
+    path = next((path for path in candidates if path.is_file()), None)
+    if path is None:
         raise InputError(f"no {WEB_GOOGLE} in $GST_MIRROR or $GST_DATA: give --edges FILE or --synthetic N")
-    index = torch.from_numpy(read_edges(found, 2**31)["edge_index"])
-    return found.name, Data(edge_index=to_undirected(index), num_nodes=int(index.max()) + 1)
+    index = torch.from_numpy(read_edges(path, 2**31)["edge_index"])
+    return path.name, Data(edge_index=to_undirected(index), num_nodes=int(index.max()) + 1)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--edges", type=Path, help="edge list, text (.gz) or parquet")
-    parser.add_argument("--synthetic", type=int, metavar="N", help="a block model of N nodes, 5 pairs a node")
+    parser.add_argument("--synthetic", type=int, metavar="N", help="a block model of N nodes, 5 pairs per node")
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--threads", type=int, default=1, help="of torch and NetworKit")
     args = parser.parse_args()
@@ -154,12 +154,12 @@ def main() -> None:
         "sparsity": SPARSITY,
         "threads": args.threads,
         "races": [
-            {"columns": columns, **race(given, method, args.repeat)}
-            for columns, given in inputs.items()
+            {"columns": columns, **race(graph, method, args.repeat)}
+            for columns, graph in inputs.items()
             for method in RACES
         ],
         "peak_gib": {
-            columns: {side: peak_gib(given, side) for side in ("gst", "networkit")} for columns, given in inputs.items()
+            columns: {side: peak_gib(graph, side) for side in ("gst", "networkit")} for columns, graph in inputs.items()
         },
     }
     json.dump(report, sys.stdout, indent=2)

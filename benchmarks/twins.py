@@ -1,7 +1,4 @@
-"""Seconds and peak memory to generate a large graph, as JSON.
-
-python benchmarks/twins.py products 0.1
-"""
+"""Seconds and peak memory to generate a large graph, as JSON: python benchmarks/twins.py products 0.1"""
 
 import json
 import resource

@@ -1,50 +1,29 @@
 """Graphs for tests: random ones of every kind, and strategies for those nobody thought of."""
 
+import inspect
+from typing import Any
+
 import torch
 from hypothesis import strategies as st
 from torch_geometric.data import Data
 
+from gst import Random
+from gst.methods import METHODS
+from gst.testing import KINDS, random_graph
+from gst.train.run import Run
 
-def random_graph(
-    nodes: int = 12,
-    edges: int = 30,
-    *,
-    directed: bool = False,
-    loops: bool = False,
-    duplicates: bool = False,
-    weighted: bool = False,
-    features: int = 5,
-    classes: int = 3,
-    seed: int = 0,
-) -> Data:
-    """A random graph with features, labels and a split; the last node is isolated."""
-    g = torch.Generator().manual_seed(seed)
-    index = torch.randint(0, nodes - 1, (2, edges), generator=g)
-    index = index[:, index[0] != index[1]]
-    if not directed:
-        index = torch.cat([index, index.flip(0)], dim=1)
-    index = torch.unique(index, dim=1)
-    if duplicates:
-        pair = index[:, :1]
-        index = torch.cat([index, pair] if directed else [index, pair, pair.flip(0)], dim=1)
-    if loops:
-        index = torch.cat([index, torch.tensor([[0, 3], [0, 3]])], dim=1)
-    index = index[:, torch.randperm(index.shape[1], generator=g)]
-    y = torch.arange(nodes) % classes
-    role = torch.randperm(nodes, generator=g) % 3
-    role[:classes] = 0
-    data = Data(
-        x=torch.randn(nodes, features, generator=g),
-        edge_index=index,
-        y=y,
-        train_mask=role == 0,
-        val_mask=role == 1,
-        test_mask=role == 2,
-    )
-    if weighted:
-        low, high = index.amin(0), index.amax(0)
-        data.edge_weight = 0.5 + ((low * 7 + high * 3) % 10) / 10
-    return data
+__all__ = ["KINDS", "graphs", "new_run", "pairs", "random_graph", "taken"]
+
+
+def new_run(data: Data, **params: Any) -> Run:
+    """What a search works on, with these arguments of a method."""
+    return Random(keep=1, **params).run(data)
+
+
+def taken(method: str, params: dict[str, Any]) -> dict[str, Any]:
+    """Those of the arguments that a method has."""
+    names = inspect.signature(METHODS[method]).parameters
+    return {name: value for name, value in params.items() if name in names}
 
 
 def pairs(*ends: tuple[int, int], nodes: int, directed: bool = False) -> Data:
@@ -70,13 +49,3 @@ def graphs(draw, max_nodes: int = 12) -> Data:
         arcs += [(v, u) for u, v in arcs]
     index = torch.tensor(draw(st.permutations(arcs))).t().contiguous()
     return Data(x=torch.randn(nodes, 3), edge_index=index, num_nodes=nodes)
-
-
-KINDS = [
-    {},
-    {"directed": True},
-    {"loops": True, "duplicates": True},
-    {"directed": True, "loops": True, "duplicates": True},
-    {"weighted": True},
-    {"weighted": True, "directed": True, "loops": True},
-]

@@ -1,4 +1,4 @@
-"""Rows of every experiment, made up: fast, and with effects that are known."""
+"""Made-up rows of every experiment, with known effects."""
 
 from dataclasses import replace
 
@@ -18,7 +18,7 @@ SPARSITIES = (0.2, 0.4, 0.6)
 def row(dataset="Cora", backbone="gcn", method="gst", sparsity=0.4, seed=0, loss=None, variation="", **more) -> Row:
     """A run that loses ``loss`` points at 100 % sparsity, less at less; validation scores one point higher."""
     test = DENSE[seed] - (LOSS.get(method, 12.0) if loss is None else loss) * sparsity
-    words = {
+    measured = {
         "edges_total": 1000,
         "edges_kept": 1000 - round(1000 * sparsity),
         "metric": "accuracy",
@@ -41,12 +41,11 @@ def row(dataset="Cora", backbone="gcn", method="gst", sparsity=0.4, seed=0, loss
         "environment": "Python 3.11",
         "finished": "2026-01-02T03:04:05",
     }
-    recipe = more.pop("recipe", "paper" if method == "gst" else "")
-    named = (dataset, backbone, method, recipe, sparsity, seed, variation)
-    key = more.pop("key", "-".join(map(str, (more.get("experiment", "rq1"), *named))))
+    names = (dataset, backbone, method, sparsity, seed, variation)
+    key = more.pop("key", "-".join(map(str, (more.get("experiment", "rq1"), *names))))
     experiment, profile = more.pop("experiment", "rq1"), more.pop("profile", "quick")
-    words["versions"] = versions(dataset, backbone, "full", recipe if recipe not in ("", "paper") else method)
-    return Row(experiment, profile, *named, key=key, **{**words, **more})
+    measured["versions"] = versions(dataset, backbone, "full", method)
+    return Row(experiment, profile, *names, key=key, **{**measured, **more})
 
 
 def spectrum(loss: float) -> dict:
@@ -56,7 +55,7 @@ def spectrum(loss: float) -> dict:
 
 
 def study_rows() -> list[Row]:
-    """Every kind of row that the page has a place for."""
+    """Every kind of row that the page shows."""
     data = random_graph(nodes=120, edges=400)
     edges = EdgeSet.from_data(data)
     facts = {s: facts_of(data, edges, torch.arange(edges.num_edges) >= s * edges.num_edges) for s in SPARSITIES}
@@ -68,7 +67,7 @@ def study_rows() -> list[Row]:
         for s in SPARSITIES
         for seed in DENSE
     ]
-    rows += [row(sparsity=s, seed=seed, recipe=r, loss=1.0) for r in ("deploy",) for s in SPARSITIES for seed in DENSE]
+    rows += [row(method="deploy", sparsity=s, seed=seed, loss=1.0) for s in SPARSITIES for seed in DENSE]
     rows += [
         row("CiteSeer", "gin", sparsity=s, seed=seed, variation=v, loss=loss, experiment="rq5-ablation")
         for v, loss in (("tune=False", 9.0), ("semantic=False", 7.0), ("topology=False", 6.0))
@@ -104,7 +103,7 @@ def study_rows() -> list[Row]:
 
 
 def many_rows(count: int) -> list[Row]:
-    """So many runs with facts, on nine graphs at nine sparsities."""
+    """``count`` runs with facts, on nine graphs at nine sparsities."""
     base = study_rows()[0]
     base = replace(base, facts={name: fact for name, fact in base.facts.items() if name != "spectrum"})
     return [

@@ -1,4 +1,4 @@
-"""The documents say what the record says: tables and pictures are made from it, by ``make figures``."""
+"""The documents show what the record holds: tables and pictures are generated from it, by ``make figures``."""
 
 import shutil
 import sys
@@ -6,33 +6,33 @@ from pathlib import Path
 
 import pytest
 
+from gst.lab import reproduction
+
 ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    """Documents and pictures made anew, elsewhere."""
-    sys.path.insert(0, str(ROOT / "examples"))
-    try:
-        import reproduction  # noqa: PLC0415
-    finally:
-        sys.path.pop(0)
-    folder = tmp_path_factory.mktemp("docs")
-    copies = [shutil.copy(ROOT / name, folder) for name in reproduction.DOCUMENTS]
-    reproduction.main(str(ROOT / "results"), *map(str, copies))
+def generated(tmp_path_factory):
+    """A copy of the documents with all tables and pictures generated again."""
+    folder = tmp_path_factory.mktemp("copy") / "docs"
+    shutil.copytree(DOCS, folder)
+    shutil.rmtree(folder / "figures")
+    reproduction.main(str(ROOT / "results"), str(folder))
     return folder
 
 
-def test_tables_are_those_of_the_record(made):
-    for path in sorted(made.glob("*.md")):
-        assert path.read_text() == (ROOT / "docs" / path.name).read_text(), f"{path.name}: make figures"
+def test_tables_are_those_of_the_record(generated):
+    for path in sorted(generated.rglob("*.md")):
+        name = path.relative_to(generated)
+        assert path.read_text() == (DOCS / name).read_text(), f"{name}: make figures"
 
 
-def test_every_picture_is_there_and_shown(made):
-    drawn = {path.name for path in (made / "figures").iterdir()}
-    assert drawn == {path.name for path in (ROOT / "docs" / "figures").iterdir()}
-    text = (ROOT / "docs" / "reproduction.md").read_text()
-    assert all(f"(figures/{name})" in text for name in drawn)
+def test_every_picture_is_there_and_shown(generated):
+    drawn = {path.name for path in (generated / "figures").iterdir()}
+    assert drawn == {path.name for path in (DOCS / "figures").iterdir()}
+    text = "".join(path.read_text() for path in DOCS.rglob("*.md"))
+    assert all(f"figures/{name})" in text for name in drawn)
 
 
 def test_the_readmes_table_is_that_of_its_runs():
@@ -41,5 +41,5 @@ def test_the_readmes_table_is_that_of_its_runs():
         import headline  # noqa: PLC0415
     finally:
         sys.path.pop(0)
-    wanted = headline.table(ROOT / "results" / "headline.csv")
-    assert wanted.count("\n") > 2 and wanted in (ROOT / "README.md").read_text()
+    table = headline.table(ROOT / "results" / "headline.csv")
+    assert table.count("\n") > 2 and table in (ROOT / "README.md").read_text()

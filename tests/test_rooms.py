@@ -7,8 +7,8 @@ import gst
 
 SOURCE = Path(gst.__file__).parent
 ROOMS = (
-    *("base", "sparse", "graph", "nn", "storage", "data", "train", "methods"),
-    *("inference", "api", "after", "testing", "lab", "cli"),
+    *("base", "sparse", "graph", "nn", "storage", "data", "train", "inference"),
+    *("methods", "api", "after", "testing", "lab", "cli"),
 )
 FACE = ("__init__", "__main__")  # what users see: they may import from anywhere
 
@@ -29,10 +29,10 @@ def imports() -> list[tuple[str, str, bool]]:
             lazy = id(node) in inside
             if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "gst":
                 whole = node.module.split(".")[1:]
-                targets = (
-                    [".".join([*whole, alias.name]) for alias in node.names] if not whole[1:] else [".".join(whole)]
-                )
-                found += [(name, target, lazy) for target in targets]
+                for alias in node.names:
+                    inside_package = SOURCE.joinpath(*whole, alias.name)
+                    is_module = inside_package.is_dir() or inside_package.with_suffix(".py").is_file()
+                    found.append((name, ".".join([*whole, alias.name] if is_module else whole), lazy))
             elif isinstance(node, ast.Import):
                 found += [(name, a.name[4:], lazy) for a in node.names if a.name.startswith("gst.")]
             assert not (isinstance(node, ast.ImportFrom) and node.level), f"{path}: relative import"

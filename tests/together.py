@@ -52,7 +52,7 @@ def main(folder: Path) -> None:
         check_whole_graphs()
         data = gst.load("synthetic:nodes=300,degree=8")
         with Checkpoint(folder / "state", every=0) as place:
-            result = gst.sparsify(data, **RUN, **FEW, checkpoint=place)
+            result = gst.sparsify(data, "gst", **RUN, **FEW, checkpoint=place)
         facts = {"kept": result.metrics["edges_kept"], "total": result.metrics["edges_total"]}
         facts |= {"mask": hash_of(result.edge_mask), "scores": hash_of(result.scores)}
         facts["model"] = hash_of(list(result.model.state_dict().values()))

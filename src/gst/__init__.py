@@ -8,9 +8,8 @@ from gst.base.version import __version__
 
 if TYPE_CHECKING:
     from gst.after.search import search
-    from gst.api.result import Result
     from gst.api.sparsify import sparsify
-    from gst.base.errors import GSTError, InputError
+    from gst.base.errors import AgreementWarning, DamagedError, DivergedError, GSTError, InputError, InterruptedRunError
     from gst.data import datasets, from_files, load
     from gst.graph.edgeset import EdgeSet
     from gst.inference.compiled import load_compiled
@@ -23,17 +22,24 @@ if TYPE_CHECKING:
         SNIP,
         UGS,
         WDGLT,
+        Deploy,
         DSpar,
         EffectiveResistance,
         ImportanceScores,
+        LearnedSparsifier,
         LocalSimilarity,
         MGSpar,
         Random,
+        Result,
+        Retrain,
         RigL,
+        Sparsifier,
         SpectralRadius,
+        TopologySparsifier,
+        register,
     )
     from gst.storage.checkpoint import Checkpoint
-    from gst.train.settings import Settings
+    from gst.storage.signals import graceful
 
 __all__ = [
     "GST",
@@ -44,40 +50,52 @@ __all__ = [
     "SNIP",
     "UGS",
     "WDGLT",
+    "AgreementWarning",
     "Checkpoint",
     "DSpar",
+    "DamagedError",
+    "Deploy",
+    "DivergedError",
     "EdgeSet",
     "EffectiveResistance",
     "GSTError",
     "ImportanceScores",
     "InputError",
+    "InterruptedRunError",
+    "LearnedSparsifier",
     "LocalSimilarity",
     "MGSpar",
     "Random",
     "Result",
+    "Retrain",
     "RigL",
-    "Settings",
+    "Sparsifier",
     "SpectralRadius",
+    "TopologySparsifier",
     "__version__",
     "datasets",
     "from_files",
+    "graceful",
     "load",
     "load_compiled",
     "portable",
+    "register",
     "search",
     "sparsify",
 ]
 
-_HOME = {
+_HOME = {  # the module of every public name; all others are methods
     "Checkpoint": "storage.checkpoint",
-    "load_compiled": "inference.compiled",
-    **dict.fromkeys(("datasets", "from_files", "load"), "data"),
-    **dict.fromkeys(("GSTError", "InputError"), "base.errors"),
-    "search": "after.search",
     "EdgeSet": "graph.edgeset",
+    "graceful": "storage.signals",
+    "load_compiled": "inference.compiled",
+    "search": "after.search",
     "sparsify": "api.sparsify",
-    "Result": "api.result",
-    "Settings": "train.settings",
+    **dict.fromkeys(("datasets", "from_files", "load"), "data"),
+    **dict.fromkeys(
+        ("AgreementWarning", "DamagedError", "DivergedError", "GSTError", "InputError", "InterruptedRunError"),
+        "base.errors",
+    ),
 }
 
 

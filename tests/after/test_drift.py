@@ -11,7 +11,7 @@ from gst import InputError
 from gst.after.drift import drift, dropped, shuffled
 from gst.cli import main as cli
 
-FEW = {"hidden": 8, "anchor_epochs": 3, "sparse_epochs": 4, "interval": 2, "cache": False, "dropout": 0.0}
+FEW = {"hidden": 8, "anchor_epochs": 3, "sparse_epochs": 4, "cache": False, "dropout": 0.0}
 
 
 def run(**more):
@@ -26,14 +26,14 @@ def test_dropped_and_shuffled_features():
     assert int(empty.sum()) == 6 and torch.equal(gone[:, ~empty], x[:, ~empty])
     mixed = shuffled(x, 0.3, seed=1)
     moved = (mixed != x).any(0)
-    assert torch.equal(moved, empty), "the same features are chosen"
-    assert torch.equal(mixed.sort(0).values, x.sort(0).values), "values change owners and nothing else"
+    assert torch.equal(moved, empty), "the same features change"
+    assert torch.equal(mixed.sort(0).values, x.sort(0).values), "values move to other nodes and nothing else changes"
     assert torch.equal(dropped(x, 0.0, 0), x) and not bool(dropped(x, 1.0, 0).any())
     with pytest.raises(InputError, match="share 2"):
         dropped(x, 2, 0)
 
 
-def test_rows_are_what_the_model_says_by_itself():
+def test_rows_are_the_predictions_of_the_model():
     result, data = run()
     rows = drift(result, data, shares=(0.4,), epochs=(3,), seed=5)
     changes = ["none", "features dropped", "features shuffled", "trained on, dense graph", "trained on, sparse graph"]
@@ -52,7 +52,7 @@ def test_rows_are_what_the_model_says_by_itself():
     assert rows[0]["test"] == result.metrics["test"]
 
 
-def test_training_on_is_plain_training_and_touches_nothing():
+def test_further_training_is_plain_training_and_leaves_the_model_unchanged():
     result, data = run()
     before = {name: value.clone() for name, value in result.model.state_dict().items()}
     state = torch.random.get_rng_state()
@@ -60,7 +60,7 @@ def test_training_on_is_plain_training_and_touches_nothing():
     assert all(torch.equal(before[name], value) for name, value in result.model.state_dict().items())
     assert torch.equal(state, torch.random.get_rng_state()) and rows == drift(result, data, shares=(), epochs=(3, 6))
     model = copy.deepcopy(result.model).train()
-    optimizer = torch.optim.Adam(model.parameters(), lr=result.settings.lr, weight_decay=result.settings.weight_decay)
+    optimizer = torch.optim.Adam(model.parameters(), lr=result.training.lr, weight_decay=result.training.weight_decay)
     for _ in range(3):  # dropout is off, so that an independent loop takes the same steps
         optimizer.zero_grad()
         logits = model(data.x, data.edge_index)
@@ -74,12 +74,12 @@ def test_training_on_is_plain_training_and_touches_nothing():
 
 def test_another_graph_is_refused():
     result, data = run()
-    for bad, words in [
+    for bad, reason in [
         (random_graph(nodes=40, edges=100), "columns"),
         (data.clone().update({"edge_index": data.edge_index.flip(1)}), "other edges"),
         (data.clone().update({"x": data.x[:, :2]}), "other features"),
     ]:
-        with pytest.raises(InputError, match=words):
+        with pytest.raises(InputError, match=reason):
             drift(result, bad)
 
 
@@ -88,17 +88,16 @@ def test_command_line(tmp_path, monkeypatch, capsys):
     result, data = run()
     result.save(tmp_path / "run")
 
-    def call(*words):
-        monkeypatch.setattr(sys, "argv", ["gst", *map(str, words)])
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["gst", *map(str, arguments)])
         with pytest.raises(SystemExit) as stopped:
             cli.main()
         return stopped.value.code, *capsys.readouterr()
 
-    words = ["drift", tmp_path / "run", "--dataset", tmp_path / "own.pt", "--share", 0.2, "--epochs", 2]
-    code, out, _ = call(*words, "--json")
-    told = json.loads(out)
-    assert code == 0 and told["drift"] == drift(result, data, shares=(0.2,), epochs=(2,))
-    code, out, _ = call(*words)
+    arguments = ["drift", tmp_path / "run", "--dataset", tmp_path / "own.pt", "--share", 0.2, "--epochs", 2]
+    code, out, _ = call(*arguments, "--json")
+    assert code == 0 and json.loads(out)["drift"] == drift(result, data, shares=(0.2,), epochs=(2,))
+    code, out, _ = call(*arguments)
     assert code == 0 and "features dropped" in out and "20%" in out
     code, _, err = call("drift", tmp_path / "run")
     assert code == 2 and "give it by --dataset, or by --edges" in err

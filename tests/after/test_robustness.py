@@ -11,7 +11,7 @@ from gst.graph.edgeset import EdgeSet
 
 
 @given(st.integers(0, 10**6), st.floats(0, 1), st.booleans(), st.booleans(), st.booleans())
-def test_as_many_edges_move_as_were_asked(seed, share, directed, loops, duplicates):
+def test_the_requested_number_of_edges_moves(seed, share, directed, loops, duplicates):
     data = random_graph(20, 40, directed=directed, loops=loops, duplicates=duplicates, weighted=True, seed=seed)
     before, after = EdgeSet.from_data(data), EdgeSet.from_data(moved := relocate(data, share, seed))
     assert after.num_edges == before.num_edges
@@ -22,12 +22,12 @@ def test_as_many_edges_move_as_were_asked(seed, share, directed, loops, duplicat
     assert torch.equal(moved.edge_weight, data.edge_weight)
     is_loop = data.edge_index[0] == data.edge_index[1]
     assert torch.equal(moved.edge_index[:, is_loop], data.edge_index[:, is_loop])
-    stays = (moved.edge_index == data.edge_index).any(0)  # one end of every column is where it was, in its old place
+    stays = (moved.edge_index == data.edge_index).any(0)  # one end of every column did not move
     swapped = (moved.edge_index == data.edge_index.flip(0)).any(0)
     assert bool((stays | swapped).all())
 
 
-def test_the_seed_decides_and_the_data_stays_as_it_was():
+def test_the_seed_decides_and_the_data_is_unchanged():
     data = gst.load("synthetic:nodes=200,degree=6")
     index = data.edge_index.clone()
     first, again, other = (relocate(data, 0.3, seed).edge_index for seed in (1, 1, 2))
@@ -37,7 +37,7 @@ def test_the_seed_decides_and_the_data_stays_as_it_was():
     assert torch.equal(relocate(data, 0.0).edge_index, index)
 
 
-def test_either_end_moves_and_to_any_node_alike():
+def test_either_end_moves_to_any_node_with_equal_probability():
     """So the expected degree is half the old one and half the mean."""
     data = gst.load("synthetic:nodes=50,degree=4")
     old = EdgeSet.from_data(data).degree

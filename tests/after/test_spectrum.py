@@ -23,17 +23,17 @@ def dense_laplacian(edges: EdgeSet) -> np.ndarray:
 
 
 def check(edges: EdgeSet, keep: torch.Tensor, count: int) -> None:
-    found = compare_spectra(edges, keep, count)
+    spectra = compare_spectra(edges, keep, count)
     before, after = (np.linalg.eigvalsh(dense_laplacian(e)) for e in (edges, edges.subset(keep)))
     zeros = int((before < 1e-9).sum())
     count = min(count, before.size - zeros)
-    wanted = (before[-count:], after[-count:], before[zeros : zeros + count], after[zeros : zeros + count])
-    for ours, theirs in zip(vars(found).values(), wanted, strict=True):
-        np.testing.assert_allclose(ours, theirs, atol=1e-8)
-    errors = np.abs(wanted[2] - wanted[3]) / wanted[2]
-    assert found.bottom_error == pytest.approx(errors.mean(), abs=1e-6)
-    assert 0 <= found.top_error <= 1 + 1e-9
-    assert 0 <= found.bottom_error <= 1 + 1e-9
+    expected = (before[-count:], after[-count:], before[zeros : zeros + count], after[zeros : zeros + count])
+    for computed, exact in zip(vars(spectra).values(), expected, strict=True):
+        np.testing.assert_allclose(computed, exact, atol=1e-8)
+    errors = np.abs(expected[2] - expected[3]) / expected[2]
+    assert spectra.bottom_error == pytest.approx(errors.mean(), abs=1e-6)
+    assert 0 <= spectra.top_error <= 1 + 1e-9
+    assert 0 <= spectra.bottom_error <= 1 + 1e-9
 
 
 @given(st.integers(0, 10**6), st.booleans(), st.booleans(), st.floats(0, 1))

@@ -1,4 +1,4 @@
-"""Facts of what was pruned, against counting by hand."""
+"""Facts about kept and removed edges, against counting in a loop."""
 
 import json
 from collections import Counter
@@ -21,7 +21,7 @@ def half(edges: EdgeSet) -> torch.Tensor:
 @pytest.mark.parametrize("kind", KINDS)
 def test_counts_are_those_of_a_loop(kind):
     data = random_graph(nodes=30, edges=90, **kind)
-    data.y[4] = -1  # a class nobody knows
+    data.y[4] = -1  # of unknown class
     edges = EdgeSet.from_data(data)
     keep = half(edges)
     facts = facts_of(data, edges, keep)
@@ -59,7 +59,7 @@ def test_any_graph_gives_plain_json(data, seed):
     assert inside == {pair: k for pair, k in truth.items() if set(pair) <= set(ids)}
 
 
-def test_drawings_of_two_masks_show_the_same_place():
+def test_drawings_of_two_masks_show_the_same_nodes():
     data = random_graph(nodes=200, edges=900)
     edges = EdgeSet.from_data(data)
     keep = half(edges)

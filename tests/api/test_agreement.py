@@ -8,10 +8,10 @@ import torch
 from torch_geometric.nn import GAE, GCN, GIN, VGAE
 
 import gst
-from graphs import random_graph
+from graphs import new_run, random_graph
 from gst.base.errors import AgreementWarning, InputError
 from gst.lab.bench.rows import COLUMNS
-from gst.train.run import Problem
+from gst.train.settings import Training
 from gst.train.task import Task
 
 FEW = {"hidden": 8, "anchor_epochs": 5, "sparse_epochs": 5, "cache": False}
@@ -28,17 +28,16 @@ def answers(model, data):
 
 
 def dense_answers(data, **more):
-    return Problem(data, **FEW, **more).dense.logits.argmax(-1)
+    return new_run(data, **FEW, **more).dense.logits.argmax(-1)
 
 
 @pytest.mark.parametrize("method", ["random", "scan", "ugs", "rigl", "gst", "mgspar"])
-@pytest.mark.parametrize("recipe", ["paper"])
-def test_agreement_is_the_share_of_nodes_answered_as_by_the_dense_model(method, recipe):
+def test_agreement_is_the_share_of_nodes_answered_as_by_the_dense_model(method):
     data, own = graph(), {"ugs": {"round_epochs": 1}, "mgspar": {"inner_steps": 1}}.get(method, {})
-    result = gst.sparsify(data, method, sparsity=0.6, dense=True, recipe=recipe, **FEW, **own)
+    result = gst.sparsify(data, method, sparsity=0.6, dense=True, **FEW, **own)
     same = answers(result.model, result.graph) == dense_answers(data)
     assert result.metrics["agreement"] == pytest.approx(float(same.double().mean()), abs=1e-9)
-    assert gst.sparsify(data, method, sparsity=0.6, recipe=recipe, **FEW, **own).metrics["agreement"] is None
+    assert gst.sparsify(data, method, sparsity=0.6, **FEW, **own).metrics["agreement"] is None
 
 
 def test_deploy_compares_its_model_with_itself_on_all_edges():
@@ -47,10 +46,10 @@ def test_deploy_compares_its_model_with_itself_on_all_edges():
     same = answers(result.model, result.graph) == answers(result.model, data)
     assert result.metrics["agreement"] == float(same.double().mean())
     own = GCN(5, 8, 2, 3)
-    fitted = gst.GST(own, trained=True, sparsity=0.8, **FEW).fit(data)
+    fitted = gst.Deploy(own, sparsity=0.8, **FEW).fit(data)
     same = answers(own, fitted.transform(data)) == answers(own, data)
-    assert fitted.agreement_ == float(same.double().mean())
-    assert gst.UGS(sparsity=0.2, round_epochs=1, **FEW).fit(data).agreement_ is None
+    assert fitted.found_.agreement == float(same.double().mean())
+    assert gst.UGS(sparsity=0.2, round_epochs=1, **FEW).fit(data).found_.agreement is None
 
 
 def test_of_several_labels_every_decision_counts():
@@ -69,8 +68,8 @@ def test_few_kept_answers_are_said_aloud_and_many_are_not():
     with pytest.warns(AgreementWarning, match=r"random at sparsity 90.\d%: only \d+\.\d% of the answers") as caught:
         gst.sparsify(data, "random", sparsity=0.9, dense=True, **FEW)
     assert len(caught) == 1 and caught[0].filename == __file__ and issubclass(AgreementWarning, UserWarning)
-    with pytest.warns(AgreementWarning, match=r"GST\(gcn, sparsity=0.95\)"):
-        gst.GST(sparsity=0.95, **FEW).fit(data)
+    with pytest.warns(AgreementWarning, match=r"deploy at sparsity 95.\d%"):
+        gst.Deploy(sparsity=0.95, **FEW).fit(data)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         gst.sparsify(data, sparsity=0.0, **FEW)
@@ -102,17 +101,17 @@ def test_embeddings_are_not_class_scores():
     data = graph()
     encoder = GCN(5, 8, 2, 16)
     for model, line in (
-        (encoder, "GCN has 16 outputs a node, but y has 3 classes (or labels): end it with a layer of 3 outputs"),
+        (encoder, "GCN has 16 outputs per node, but y has 3 classes (or labels): end it with a layer of 3 outputs"),
         (
-            gst.train.models.build_backbone("gcn", 5, 16, gst.Settings(hidden=8)),
-            "GCN has 16 outputs a node, but y has 3",
+            gst.train.models.build_backbone("gcn", 5, 16, Training(hidden=8)),
+            "GCN has 16 outputs per node, but y has 3",
         ),
         (GAE(encoder), "GAE gives embeddings, which are not class scores"),
         (VGAE(encoder), "VGAE gives embeddings, which are not class scores"),
     ):
         for run in (
             lambda model: gst.sparsify(data, model=model, sparsity=0.5, **FEW),
-            lambda model: gst.GST(model, trained=True, sparsity=0.5, **FEW).fit(data),
+            lambda model: gst.Deploy(model, sparsity=0.5, **FEW).fit(data),
             lambda model: gst.sparsify(data, "scan", model=model, sparsity=0.5, **FEW),
         ):
             with pytest.raises(InputError) as caught:
@@ -120,11 +119,10 @@ def test_embeddings_are_not_class_scores():
             assert line in str(caught.value) and "\n" not in str(caught.value) and len(str(caught.value)) <= 300
 
 
-def test_a_model_of_sums_with_batch_norm_is_served_with_its_own_statistics_and_its_loss_is_told():
+def test_a_model_of_sums_with_batch_norm_keeps_its_statistics_and_its_loss_is_warned_of():
     data = graph()
-    model = GIN(5, 8, 2, 3, norm="batch")
+    trained = gst.sparsify(data, "random", model=GIN(5, 8, 2, 3, norm="batch"), sparsity=0.0, **FEW).model
     with pytest.warns(AgreementWarning):
-        result = gst.sparsify(data, model=model, sparsity=0.9, **FEW)
-    again = gst.GST(result.model, trained=True, sparsity=0.9, **FEW).fit(data)
-    for name, value in result.model.state_dict().items():  # deploy keeps the model, its statistics among it
-        assert torch.equal(value, again.model_.state_dict()[name])
+        result = gst.sparsify(data, "deploy", model=trained, sparsity=0.9, **FEW)
+    for name, value in trained.state_dict().items():
+        assert torch.equal(value, result.model.state_dict()[name])

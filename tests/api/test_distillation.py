@@ -4,9 +4,8 @@ import pytest
 import torch
 
 import gst
-from graphs import random_graph
+from graphs import new_run, random_graph
 from gst.base.randomness import seeded
-from gst.train.run import Problem
 from gst.train.task import Task
 from gst.train.trainer import Teacher
 
@@ -28,14 +27,14 @@ def test_the_teacher_is_silent_about_validation_and_test():
 
 def test_the_loss_is_that_of_the_labels_and_the_divergence():
     data = random_graph(nodes=40, edges=120)
-    problem = Problem(data, dropout=0.0, **FEW)
-    network = problem.network()
-    teacher = Teacher.of(problem.task, torch.randn(40, problem.task.num_classes))
+    run = new_run(data, dropout=0.0, **FEW)
+    network = run.network()
+    teacher = Teacher.of(run.task, torch.randn(40, run.task.num_classes))
     with seeded(0):
-        loss = problem.trainer(network, teacher=teacher)._loss(problem.edges)
-    out = network.logits(problem.edges)
+        loss = run.trainer(network, teacher=teacher)._loss(run.edges)
+    out = network.logits(run.edges)
     kl = (teacher.logits.softmax(-1) * (teacher.logits.log_softmax(-1) - out[teacher.nodes].log_softmax(-1))).sum(-1)
-    labels = torch.nn.functional.cross_entropy(out[problem.task.train], data.y[problem.task.train])
+    labels = torch.nn.functional.cross_entropy(out[run.task.train], data.y[run.task.train])
     assert loss.item() == pytest.approx(float(labels + kl.mean()), rel=1e-5)
 
 
@@ -59,5 +58,5 @@ def test_the_control_sees_no_edge():
 
 def test_only_where_all_nodes_are_seen():
     data = random_graph(nodes=40, edges=120)
-    with pytest.raises(gst.InputError, match="distill is for the full batch"):
-        gst.sparsify(data, "random", sparsity=0.5, distill=True, setting="inductive", **FEW)
+    with pytest.raises(gst.InputError, match="distill is for batch full"):
+        gst.sparsify(data, "random", sparsity=0.5, distill=True, inductive=True, **FEW)

@@ -10,17 +10,16 @@ from sklearn.metrics import roc_auc_score
 from torch.distributions import Bernoulli, kl_divergence
 
 import gst
-from graphs import random_graph
+from graphs import new_run, random_graph, taken
 from gst.base.errors import InputError
 from gst.data.splits import RANDOM, Masks, choose
 from gst.data.validate import finish
 from gst.methods import METHODS
 from gst.methods.mgspar import outer_labels
 from gst.nn.metrics import mean_roc_auc
-from gst.train.run import Problem
 from gst.train.task import Task
 
-SHORT = {"hidden": 4, "anchor_epochs": 2, "sparse_epochs": 2, "interval": 1, "cache": False}
+SHORT = {"hidden": 4, "anchor_epochs": 2, "sparse_epochs": 2, "cache": False}
 
 
 def many_labels(labels=4, nodes=24, **given):
@@ -122,15 +121,15 @@ def test_no_column_with_both_classes_scores_a_half():
 def test_every_learned_method_takes_them(name):
     data = many_labels()
     found = LEARNED[name](sparsity=0.3).fit(data)
-    assert int(found.keep_.sum()) == found.edges_.num_edges - round(0.3 * found.edges_.num_edges)
-    assert found.logits_.shape == (24, 4) and 0 <= found.val_ <= 100
+    assert int(found.found_.keep_mask.sum()) == found.edges_.num_edges - round(0.3 * found.edges_.num_edges)
+    assert found.found_.logits.shape == (24, 4) and 0 <= found.found_.val <= 100
 
 
 @pytest.mark.parametrize("name", ["random", "gst"])
 def test_one_call_from_graph_to_saved_run(name, tmp_path):
     assert name in METHODS
     data = many_labels()
-    result = gst.sparsify(data, method=name, sparsity=0.4, dense=True, **SHORT)
+    result = gst.sparsify(data, method=name, sparsity=0.4, dense=True, **taken(name, {"interval": 1, **SHORT}))
     assert result.metrics["metric"] == "rocauc" and {"val", "test", "dense_test"} <= result.metrics.keys()
     assert torch.equal(result.graph.y, data.y)
     result.save(tmp_path / "run")
@@ -151,8 +150,8 @@ def test_a_learnable_label_is_learned():
 
 @pytest.mark.parametrize(("outer", "judged"), [("train", 1), ("val", 2), ("self", 3)])
 def test_mgspar_judges_whole_rows(outer, judged):
-    problem = Problem(many_labels(), **SHORT)
-    task, labels = problem.task, outer_labels(problem, outer)
+    run = new_run(many_labels(), **SHORT)
+    task, labels = run.task, outer_labels(run, outer)
     seen = {1: task.train, 2: torch.cat([task.train, task.val]), 3: torch.arange(24)}[judged]
     assert sorted(seen.tolist()) == (labels >= 0).all(1).nonzero().flatten().tolist()
     assert torch.equal(labels[task.train], task.y[task.train]) and int(labels.max()) == 1

@@ -1,4 +1,4 @@
-"""Several processes under torchrun: one mask, one model, the same after a worker was killed."""
+"""Several processes under torchrun: one mask and one model, also after a worker was killed."""
 
 import json
 import os
@@ -35,27 +35,27 @@ def test_the_kth_highest_digit_by_digit(values, data):
     assert torch.equal(above, select.top_k(scores, k))
 
 
-def test_alone_there_is_nothing_to_wait_for():
+def test_a_single_process():
     assert (distributed.size(), distributed.rank(), distributed.same("x")) == (1, 0, "x")
     assert distributed.run_of(7) == slice(0, 7)
 
 
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("undisturbed")
+def uninterrupted(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("uninterrupted")
     command = [*TORCHRUN, str(HERE / "together.py"), str(folder)]
     done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode()[-3000:]
     return json.loads((folder / "0.json").read_text()), json.loads((folder / "1.json").read_text())
 
 
-def test_two_workers_end_with_one_mask_and_one_model(undisturbed):
-    first, second = undisturbed
+def test_two_workers_end_with_one_mask_and_one_model(uninterrupted):
+    first, second = uninterrupted
     assert first == second
     assert first["kept"] == first["total"] - round(0.5 * first["total"])
 
 
-def test_a_killed_worker_costs_nothing(undisturbed, tmp_path):
+def test_a_killed_worker_costs_nothing(uninterrupted, tmp_path):
     command = [*TORCHRUN, "--max-restarts", "1", "--monitor-interval", "0.1", str(HERE / "together.py"), str(tmp_path)]
     with subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as run:
         states = tmp_path / "state" / "checkpoint"
@@ -63,16 +63,16 @@ def test_a_killed_worker_costs_nothing(undisturbed, tmp_path):
             time.sleep(0.02)
         last = max(children(run.pid))
         os.kill(last, signal.SIGKILL)
-        words = run.communicate()[1].decode()
-    assert run.returncode == 0, words[-3000:]
+        log = run.communicate()[1].decode()
+    assert run.returncode == 0, log[-3000:]
     assert last not in children(run.pid)
     for number in range(2):
-        assert json.loads((tmp_path / f"{number}.json").read_text()) == undisturbed[number]
+        assert json.loads((tmp_path / f"{number}.json").read_text()) == uninterrupted[number]
 
 
 def children(parent: int) -> list[int]:
-    found = subprocess.run(["ps", "-o", "pid=", "--ppid", str(parent)], capture_output=True, text=True, check=False)
-    return [int(word) for word in found.stdout.split()]
+    listing = subprocess.run(["ps", "-o", "pid=", "--ppid", str(parent)], capture_output=True, text=True, check=False)
+    return [int(pid) for pid in listing.stdout.split()]
 
 
 def test_full_batches_are_not_shared(monkeypatch):

@@ -1,4 +1,4 @@
-"""The cache of compiled kernels: damage counts as absence."""
+"""The cache of compiled kernels: a damaged file counts as absent."""
 
 import importlib.util
 import os
@@ -15,7 +15,7 @@ from gst.base import jit
 from reliability.kernels import HARM, files, start
 
 SOURCE = """
-from gst.jit import njit
+from gst.base.jit import njit
 
 @njit(cache=True)
 def twice(x):
@@ -25,7 +25,7 @@ def twice(x):
 
 @pytest.fixture
 def kernel(tmp_path, monkeypatch):
-    """Each call is a new start: the same function, as a process that has compiled nothing sees it."""
+    """Each call loads the same function anew, as a fresh process would."""
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
     path = tmp_path / "small.py"
 
@@ -58,8 +58,8 @@ def test_a_damaged_file_counts_as_absent_and_is_written_anew(kernel, tmp_path, h
         assert len(path.read_bytes()) == len(whole)
 
 
-def test_code_of_a_former_source_is_not_run(kernel, tmp_path):
-    """A process killed between index and code leaves a new index that points to the old code."""
+def test_code_of_an_earlier_source_is_not_run(kernel, tmp_path):
+    """A process killed between writing index and code leaves a new index that points to the old code."""
     assert kernel(2)(21) == 42
     (code,) = (path for path in files(tmp_path) if path.suffix == ".nbc")
     old = code.read_bytes()
@@ -68,7 +68,7 @@ def test_code_of_a_former_source_is_not_run(kernel, tmp_path):
     assert kernel(10)(21) == 210
 
 
-def test_a_cache_that_cannot_be_written_is_done_without(kernel, monkeypatch):
+def test_an_unwritable_cache_is_ignored(kernel, monkeypatch):
     def full(*args, **kwargs):
         raise OSError(28, os.strerror(28))
 
@@ -91,11 +91,11 @@ def test_every_kernel_has_this_cache():
                 assert isinstance(value._cache, jit._Cache), f"{module.name}.{name}"
 
 
-def test_a_process_starts_with_a_cut_cache(tmp_path):
-    wanted = start(tmp_path)
-    assert wanted.returncode == 0, wanted.stderr
+def test_a_process_starts_with_a_truncated_cache(tmp_path):
+    expected = start(tmp_path)
+    assert expected.returncode == 0, expected.stderr
     for number, path in enumerate(files(tmp_path)):
         HARM[number % 2](path, random.Random(number))
-    found = start(tmp_path)
-    assert found.returncode == 0, found.stderr
-    assert found.stdout == wanted.stdout
+    again = start(tmp_path)
+    assert again.returncode == 0, again.stderr
+    assert again.stdout == expected.stdout

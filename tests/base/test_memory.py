@@ -12,7 +12,7 @@ from gst.base import memory
 from gst.base.errors import InputError
 from gst.base.memory import available_memory, check_claim, check_memory
 from gst.train.footprint import training_memory
-from gst.train.settings import Settings
+from gst.train.settings import Training
 
 GIB = 2**30
 
@@ -30,7 +30,7 @@ GIB = 2**30
     ],
 )
 def test_estimates_are_within_a_factor_of_two_of_measured_peaks(nodes, degree, features, hidden, backbone, measured):
-    estimate = training_memory(nodes, nodes * degree, features, 5, backbone, Settings(hidden=hidden)) / 2**20
+    estimate = training_memory(nodes, nodes * degree, features, 5, backbone, Training(hidden=hidden)) / 2**20
     assert measured / 2 < estimate < 2 * measured
 
 
@@ -39,17 +39,16 @@ def test_estimates_are_within_a_factor_of_two_of_measured_peaks(nodes, degree, f
     [(169_343, 1_166_243, 128, 1.05), (338_686, 2_332_486, 128, 1.9), (2_449_029, 61_859_140, 100, 9.9)],
 )
 def test_estimates_for_mini_batches(nodes, edges, features, measured):
-    settings = Settings(hidden=128, batch="clusters")
-    estimate = training_memory(nodes, 2 * edges, features, 40, "cluster-gcn", settings) / GIB
+    estimate = training_memory(nodes, 2 * edges, features, 40, "cluster-gcn", Training(hidden=128), "clusters") / GIB
     assert measured / 2 < estimate < 2 * measured
 
 
 def test_cora_is_small_and_a_billion_nodes_are_not():
-    assert training_memory(2708, 10_556, 1433, 7, "gcn", Settings()) < GIB / 4
-    assert training_memory(10**9, 10**10, 100, 10, "gcn", Settings()) > 1000 * GIB
+    assert training_memory(2708, 10_556, 1433, 7, "gcn", Training()) < GIB / 4
+    assert training_memory(10**9, 10**10, 100, 10, "gcn", Training()) > 1000 * GIB
 
 
-def test_too_much_gets_one_line_that_helps_before_any_work(monkeypatch):
+def test_too_little_memory_is_refused_with_a_remedy_before_any_work(monkeypatch):
     monkeypatch.setattr(memory, "available_memory", lambda: GIB)
     data = random_graph(nodes=40, edges=120)
     with pytest.raises(InputError, match=r"needs about .* GiB of memory, 1.0 GiB are free: a smaller hidden"):
@@ -67,11 +66,11 @@ def test_claims_of_files(tmp_path):
         check_claim(path, GIB)
 
 
-def test_available_memory_is_the_least_of_all_limits(monkeypatch):
+def test_available_memory_is_the_minimum_of_all_limits(monkeypatch):
     free = available_memory()
     assert free is None or free > 0
-    for name, room in (("_free", 3 * GIB), ("group_room", 2 * GIB), ("_address_space", GIB)):
-        monkeypatch.setattr(memory, name, lambda room=room: room)
+    for name, limit in (("_machine_memory", 3 * GIB), ("free_group_memory", 2 * GIB), ("_address_space", GIB)):
+        monkeypatch.setattr(memory, name, lambda limit=limit: limit)
     assert available_memory() == GIB
     monkeypatch.setattr(memory, "_address_space", lambda: None)
     assert available_memory() == 2 * GIB
@@ -80,7 +79,7 @@ def test_available_memory_is_the_least_of_all_limits(monkeypatch):
 RESIDENT = """
 import os
 import numpy as np
-from gst.limits import reuse_memory
+from gst.base.memory import reuse_memory
 def pages():
     return int(open("/proc/self/statm").read().split()[1])
 {call}
@@ -91,12 +90,12 @@ print((before - pages()) * os.sysconf("SC_PAGESIZE"))
 """
 
 
-def test_freed_memory_is_kept_once_asked_for():
+def test_freed_memory_is_kept_for_reuse():
     if platform.libc_ver()[0] != "glibc" or not Path("/proc/self/statm").exists():
         pytest.skip("needs glibc and /proc")
     quiet = {name: value for name, value in os.environ.items() if not name.startswith("MALLOC_")}
-    given_back = [
+    returned = [
         int(subprocess.check_output([sys.executable, "-c", RESIDENT.format(call=call)], env=quiet))
         for call in ("", "reuse_memory()")
     ]
-    assert given_back[0] >= 2**26 > 2**22 > given_back[1]
+    assert returned[0] >= 2**26 > 2**22 > returned[1]

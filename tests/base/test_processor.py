@@ -1,4 +1,4 @@
-"""The command line gives the same digits whatever the processor: it asks all libraries for common instructions."""
+"""The command line limits all libraries to common instructions, for the same digits on every processor."""
 
 import json
 import os
@@ -10,19 +10,19 @@ import pytest
 
 from gst.base import processor
 
-COMMON = processor.common(Path("/proc/cpuinfo"))
+COMMON = processor.has_features(Path("/proc/cpuinfo"))
 
 
 def python(code, **environment):
-    words = {name: value for name, value in os.environ.items() if name not in processor.PORTABLE}
+    inherited = {name: value for name, value in os.environ.items() if name not in processor.PORTABLE}
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**words, **environment}
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**inherited, **environment}
     )
     return done.stdout.split()
 
 
 @pytest.mark.skipif(not COMMON, reason="this processor does not have the common instructions")
-def test_the_libraries_are_told_before_they_are_loaded():
+def test_the_libraries_are_limited_before_they_are_loaded():
     code = "import gst; gst.portable(); import torch, numba; "
     code += "print(torch.backends.cpu.get_cpu_capability(), numba.config.CPU_NAME)"
     assert python(code) == ["AVX2", "haswell"]
@@ -36,21 +36,21 @@ def test_the_command_line_is_portable():
     assert python(code)[-1] == "AVX2"
 
 
-def test_import_gst_loads_no_torch_and_tells_when_it_is_too_late():
+def test_import_gst_loads_no_torch_and_a_late_call_is_refused():
     code = "import gst, sys; print('torch' in sys.modules); import torch\n"
     code += "try: gst.portable()\nexcept gst.InputError as error: print(error)"
-    found = python(code)
-    assert found[0] == "False" and "late:" in found
+    output = python(code)
+    assert output[0] == "False" and "late:" in output
 
 
 @pytest.mark.parametrize("text", ["", "flags : sse2 fma\n", "flags : sse2 avx2\n"])
 def test_other_processors_are_left_alone(text, tmp_path):
     (tmp_path / "cpuinfo").write_text(text)
-    assert not processor.common(tmp_path / "cpuinfo")
-    assert not processor.common(tmp_path / "missing")
+    assert not processor.has_features(tmp_path / "cpuinfo")
+    assert not processor.has_features(tmp_path / "missing")
 
 
-def test_every_public_name_is_there():
+def test_every_public_name_exists():
     import gst  # noqa: PLC0415
 
     assert all(getattr(gst, name) is not None for name in gst.__all__)

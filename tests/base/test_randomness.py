@@ -1,4 +1,4 @@
-"""Our own generators: the numbers of torch's after ``manual_seed``, untouched by and not touching anybody else's."""
+"""Per-thread generators: the numbers of torch after ``manual_seed``, independent of torch's global generator."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -39,13 +39,13 @@ DRAWS = {
 
 
 @pytest.mark.parametrize("draw", DRAWS.values(), ids=DRAWS)
-def test_foreign_code_draws_the_numbers_of_the_seed_and_leaves_torchs_generator_alone(draw):
+def test_foreign_code_draws_the_numbers_of_the_seed_without_touching_torchs_generator(draw):
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(3)
-        wanted = draw()
+        expected = draw()
         before = torch.get_rng_state()
         with seeded(3), own_numbers():
-            assert torch.equal(draw(), wanted)
+            assert torch.equal(draw(), expected)
         assert torch.equal(torch.get_rng_state(), before)
 
 
@@ -58,7 +58,7 @@ def test_outside_of_a_seed_torchs_generator_is_used():
 
 
 class Dropping(nn.Module):
-    """A user's model that draws numbers while it trains."""
+    """A user's model with dropout."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -75,7 +75,7 @@ def test_a_run_draws_nothing_from_torchs_generator(name):
     assert torch.equal(torch.get_rng_state(), before)
 
 
-def test_a_gate_is_seen_by_its_own_thread_only():
+def test_a_gate_applies_only_to_its_own_thread():
     """PyG's modules are shared: while one thread has gates, another that calls the same layer gets none."""
     data, model = random_graph(nodes=20, edges=60), Dropping().eval()
     plain = call_model(model, data)

@@ -1,4 +1,4 @@
-"""Only regular files are opened, and their holes are known."""
+"""Only regular files are opened, and holes do not count as content."""
 
 import os
 import signal
@@ -24,7 +24,7 @@ from gst.storage import files
 from gst.storage.checkpoint import read_run
 from gst.storage.lock import RUN, Lock
 
-ROW = Row("rq1", "quick", "Cora", "gcn", "gst", "paper", 0.1, 3, key="k")
+ROW = Row("rq1", "quick", "Cora", "gcn", "gst", 0.1, 3, key="k")
 
 
 def pipe(path):
@@ -45,12 +45,12 @@ def unix_socket(path):
 
 
 KINDS = [(pipe, "is a named pipe"), (device, "is a device"), (unix_socket, "is a socket")]
-KIND = pytest.mark.parametrize(("make", "words"), KINDS, ids=["pipe", "device", "socket"])
+KIND = pytest.mark.parametrize(("make", "message"), KINDS, ids=["pipe", "device", "socket"])
 
 
 @contextmanager
-def refused(words=""):
-    """Fails, instead of waiting for ever, where a pipe is opened."""
+def refused(message=""):
+    """Expects an InputError of one line; fails instead of blocking for ever if a pipe is opened."""
 
     def stop(*_):
         raise AssertionError("it waits for a pipe")
@@ -58,7 +58,7 @@ def refused(words=""):
     before = signal.signal(signal.SIGALRM, stop)
     signal.alarm(60)
     try:
-        with pytest.raises(InputError, match=words) as error:
+        with pytest.raises(InputError, match=message) as error:
             yield
         assert "\n" not in str(error.value) and len(str(error.value)) <= 300
     finally:
@@ -67,24 +67,24 @@ def refused(words=""):
 
 
 @KIND
-def test_what_is_no_regular_file_is_not_opened(tmp_path, make, words):
+def test_only_regular_files_are_opened(tmp_path, make, message):
     make(tmp_path / "x")
     (tmp_path / "link").symlink_to(tmp_path / "x")
     for path in (tmp_path / "x", tmp_path / "link"):
         for read in (require_regular, open_regular, held_bytes, files.read_bytes, check_size):
-            with refused(words):
+            with refused(message):
                 read(path)
 
 
-def test_folders_names_and_links_that_lead_nowhere(tmp_path):
+def test_folders_bad_names_and_broken_links(tmp_path):
     (tmp_path / "loop").symlink_to("loop")
-    for path, words in (
+    for path, message in (
         (tmp_path, "is a folder"),
         (tmp_path / "none", "no such file"),
         (tmp_path / "loop", "cannot read"),
         (tmp_path / "n\0l", "cannot read"),
     ):
-        with refused(words):
+        with refused(message):
             open_regular(path)
     (tmp_path / "real").write_bytes(b"abc")
     (tmp_path / "fine").symlink_to("real")
@@ -94,7 +94,7 @@ def test_folders_names_and_links_that_lead_nowhere(tmp_path):
 
 @KIND
 @pytest.mark.parametrize("name", ["x.pt", "x.npy", "x.npz", "x.csv", "x.csv.gz", "x.parquet", "x.safetensors"])
-def test_every_reader_of_data(tmp_path, make, words, name):
+def test_every_reader_of_data(tmp_path, make, message, name):
     path = tmp_path / name
     make(path)
     readers = {
@@ -104,12 +104,12 @@ def test_every_reader_of_data(tmp_path, make, words, name):
         ".safetensors": [files.read_tensors, files.read_json, gst.load_compiled],
     }
     for read in readers.get(path.suffix, [read_table, lambda path: read_split(path, 3)]):
-        with refused(words):
+        with refused(message):
             read(path)
 
 
 @KIND
-def test_folders_of_parts_runs_and_rows(tmp_path, make, words):
+def test_folders_of_parts_runs_and_rows(tmp_path, make, message):
     data, run, rows = tmp_path / "data", tmp_path / "run", tmp_path / "rows"
     for folder in (data, run / "checkpoint", rows):
         folder.mkdir(parents=True)
@@ -117,16 +117,16 @@ def test_folders_of_parts_runs_and_rows(tmp_path, make, words):
         (data / part).write_text("0,1\n1,0\n")
     (data / "features.csv").unlink()
     make(data / "features.csv")
-    with refused(words):
+    with refused(message):
         gst.load(data, split="random")
     make(run / "checkpoint" / "run.json")
-    with refused(words):
+    with refused(message):
         read_run(run)
     make(run / "run.json")
     with refused("run.json"):
         gst.Result.load(run)
     make(rows / "rq1.csv")
-    with refused(words):
+    with refused(message):
         load_rows(rows)
     with refused("cannot write"):
         write_record(rows, [ROW])
@@ -134,14 +134,14 @@ def test_folders_of_parts_runs_and_rows(tmp_path, make, words):
 
 @KIND
 @pytest.mark.parametrize("end", ["", "-wal", "-journal", "-shm"])
-def test_stores_and_what_lies_beside_them(tmp_path, make, words, end):
+def test_stores_and_their_side_files(tmp_path, make, message, end):
     path = tmp_path / "a.db"
     if end:
         with Store(path) as store:
             store.add([ROW])
     make(tmp_path / f"a.db{end}")
     for read in (Store, load_rows):
-        with refused(words):
+        with refused(message):
             read(path)
 
 
@@ -159,16 +159,16 @@ def test_stores_and_what_lies_beside_them(tmp_path, make, words, end):
 )
 def test_every_command(tmp_path, monkeypatch, command):
     monkeypatch.chdir(tmp_path)
-    places = {name for name in command if name.startswith("PATH")}
-    for name in places:
+    pipes = {name for name in command if name.startswith("PATH")}
+    for name in pipes:
         pipe(tmp_path / name)
     with refused("a regular file is needed"):
         CliRunner().invoke(app, command, catch_exceptions=False)
-    assert {path.name for path in tmp_path.iterdir() if not path.name.startswith("new.db")} == places
+    assert {path.name for path in tmp_path.iterdir() if not path.name.startswith("new.db")} == pipes
 
 
 @KIND
-def test_locks(tmp_path, make, words):
+def test_locks(tmp_path, make, message):
     make(tmp_path / RUN)
     with refused("cannot write"):
         Lock(tmp_path)
@@ -182,7 +182,7 @@ def test_a_lock_never_writes_through_a_link(tmp_path):
     assert (tmp_path / "mine").read_text() == "precious"
 
 
-def test_holes_are_no_content(tmp_path, monkeypatch):
+def test_holes_do_not_count(tmp_path, monkeypatch):
     path = tmp_path / "x"
     path.write_bytes(b"a" * 100)
     assert held_bytes(path) == 100 == check_size(path)
@@ -205,5 +205,5 @@ def test_holes_are_no_content(tmp_path, monkeypatch):
 def test_a_file_is_read_to_the_size_it_had(tmp_path, monkeypatch):
     path = tmp_path / "x"
     path.write_bytes(b"abcdef")
-    monkeypatch.setattr(files, "check_size", lambda path, most: 3)  # it grows in the meantime
+    monkeypatch.setattr(files, "check_size", lambda path, max_bytes: 3)  # it grows in the meantime
     assert files.read_bytes(path) == b"abc"

@@ -1,4 +1,4 @@
-"""Files that a user names with -o: nothing is replaced unasked, and what is no file is left alone."""
+"""Output files named by -o: nothing is replaced without --force, and only regular files ever are."""
 
 import os
 import stat
@@ -18,13 +18,13 @@ from gst.storage.lock import RECORD, Lock
 from reliability.recording import record_together
 from reliability.saving import FIXTURES, killed_at
 
-ROW = Row("rq1", "quick", "Cora", "gcn", "scan", "", 0.1, 3, key="k", dense_test=1.0, test=1.0)
+ROW = Row("rq1", "quick", "Cora", "gcn", "scan", 0.1, 3, key="k", dense_test=1.0, test=1.0)
 RUN = FIXTURES / "run-format-2"
 
 
 @pytest.fixture(params=["graph", "compiled", "report"])
-def words(request, tmp_path):
-    """A command with an -o, but for the name."""
+def command(request, tmp_path):
+    """A command with -o, without the file name."""
     write_csv(tmp_path / "rows.csv", [ROW])
     return {
         "graph": ["export", RUN, "--to", "csv", "-o"],
@@ -33,21 +33,21 @@ def words(request, tmp_path):
     }[request.param]
 
 
-def test_a_file_is_replaced_with_force_alone(call, words, tmp_path):
+def test_a_file_is_replaced_only_with_force(call, command, tmp_path):
     target = tmp_path / "new" / "file"
-    assert call(*words, target)[0] == 0
+    assert call(*command, target)[0] == 0
     written = target.read_bytes()
     target.write_bytes(b"mine")
-    code, out, err = call(*words, target)
+    code, out, err = call(*command, target)
     assert (code, out) == (2, "") and "--force" in err and err.count("\n") == 1
     assert target.read_bytes() == b"mine"
-    assert call(*words, target, "--force")[0] == 0
+    assert call(*command, target, "--force")[0] == 0
     assert len(target.read_bytes()) == pytest.approx(len(written), rel=0.01)
     assert [path.name for path in target.parent.iterdir()] == ["file"]
 
 
 @pytest.mark.parametrize("force", [[], ["--force"]])
-def test_links_devices_pipes_and_folders_stay(call, words, tmp_path, force):
+def test_links_devices_pipes_and_folders_are_never_replaced(call, command, tmp_path, force):
     (tmp_path / "file").write_text("mine")
     (tmp_path / "link").symlink_to("file")
     (tmp_path / "nowhere").symlink_to("missing")
@@ -55,9 +55,9 @@ def test_links_devices_pipes_and_folders_stay(call, words, tmp_path, force):
     os.mkfifo(tmp_path / "pipe")
     kinds = {name: (tmp_path / name).lstat() for name in ("link", "nowhere", "folder", "pipe")}
     for name in (*kinds, "/dev/null", "/dev/stdout"):
-        code, out, err = call(*words, tmp_path / name, *force)
+        code, out, err = call(*command, tmp_path / name, *force)
         assert (code, out) == (2, "") and err.count("\n") == 1 and "cannot write" in err
-    assert call(*words, "", *force)[0] == 2
+    assert call(*command, "", *force)[0] == 2
     for name, before in kinds.items():
         after = (tmp_path / name).lstat()
         assert (after.st_mode, after.st_ino) == (before.st_mode, before.st_ino)
@@ -110,7 +110,7 @@ FOREIGN = {"is no record": "a,b\n1,2\n", "column 'mine'": None}
 
 
 @pytest.mark.parametrize("line", FOREIGN)
-def test_a_record_of_somebody_else_is_refused_before_any_work(call, tmp_path, line):
+def test_a_foreign_record_is_refused_before_any_work(call, tmp_path, line):
     path = tmp_path / "rq1.csv"
     write_csv(path, [ROW])
     first, *rest = path.read_text().splitlines()
@@ -120,4 +120,4 @@ def test_a_record_of_somebody_else_is_refused_before_any_work(call, tmp_path, li
     assert code == 2 and line in err and err.count("\n") == 1
     with pytest.raises(InputError):
         write_record(tmp_path, [ROW])
-    assert path.read_bytes() == before and [found.name for found in tmp_path.iterdir()] == ["rq1.csv"]
+    assert path.read_bytes() == before and [file.name for file in tmp_path.iterdir()] == ["rq1.csv"]

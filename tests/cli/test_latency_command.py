@@ -8,37 +8,39 @@ from graphs import random_graph
 
 
 @pytest.fixture
-def made(tmp_path):
-    """A run, and the file of the dense graph it was made of."""
+def saved_run(tmp_path):
+    """A run folder, the file of its dense graph, and the result."""
     data = random_graph(nodes=40, edges=120)
     torch.save(data, tmp_path / "own.pt")
     result = gst.sparsify(data, sparsity=0.5, hidden=8, anchor_epochs=2, sparse_epochs=2, cache=False)
     return result.save(tmp_path / "run"), tmp_path / "own.pt", result
 
 
-def test_json_has_times_macs_and_the_limit(call, made):
-    run, own, result = made
+def test_json_has_times_macs_and_the_limit(call, saved_run):
+    run, own, result = saved_run
     code, out, err = call("latency", run, "--dataset", own, "--repeats", 3, "--json")
-    found = json.loads(out)
+    measured = json.loads(out)
     assert code == 0 and err == ""
     for name in ("dense", "sparse", "reordered"):
-        row = found[name]
+        row = measured[name]
         assert 0 < row["low_ms"] <= row["ms"] <= row["high_ms"] and row["macs"] > 0
-    assert found["dense"]["entries"] == result.edge_mask.numel() + 40
-    assert found["sparse"]["entries"] == result.graph.num_edges + 40
-    assert found["limit"] >= 1 and found["repeats"] == 3
-    assert found["share_of_limit"]["reordered"] == pytest.approx(found["speedup"]["reordered"] / found["limit"])
-    assert found["layouts_tried_ms"].keys() == {"natural", "degree", "rcm", "metis"}
+    assert measured["dense"]["entries"] == result.edge_mask.numel() + 40
+    assert measured["sparse"]["entries"] == result.graph.num_edges + 40
+    assert measured["limit"] >= 1 and measured["repeats"] == 3
+    assert measured["share_of_limit"]["reordered"] == pytest.approx(
+        measured["speedup"]["reordered"] / measured["limit"]
+    )
+    assert measured["layouts_tried_ms"].keys() == {"natural", "degree", "rcm", "metis"}
 
 
-def test_table(call, made):
-    run, own, _ = made
+def test_table(call, saved_run):
+    run, own, _ = saved_run
     code, out, _ = call("latency", run, "--dataset", own, "--repeats", 2, "--layout", "rcm", "--precision", "bfloat16")
     assert code == 0 and all(word in out for word in ("dense", "sparse", "reordered", "(rcm, bf16)", "limit", "MMACs"))
 
 
-def test_the_dense_graph_must_be_that_of_the_run(call, made, tmp_path):
-    run, _, _ = made
+def test_the_dense_graph_must_be_that_of_the_run(call, saved_run, tmp_path):
+    run, _, _ = saved_run
     torch.save(random_graph(nodes=40, edges=120, seed=1), tmp_path / "other.pt")
     code, out, err = call("latency", run, "--dataset", tmp_path / "other.pt", "--json")
     assert code == 2 and out == "" and "is not the dense graph of this run" in err
@@ -53,12 +55,12 @@ def test_the_name_in_the_run_is_enough_where_it_is_one(call, tmp_path):
     assert code == 0 and json.loads(out)["dataset"] == "digits"
 
 
-def test_export_of_the_compiled_model(call, made, tmp_path):
-    run, _, result = made
+def test_export_of_the_compiled_model(call, saved_run, tmp_path):
+    run, _, result = saved_run
     code, out, _ = call("export", run, "--layout", "fast", "--json")
-    words = json.loads(out)
-    assert code == 0 and words["layout"] in words["layouts_tried_ms"]
-    compiled = gst.load_compiled(words["out"])
+    facts = json.loads(out)
+    assert code == 0 and facts["layout"] in facts["layouts_tried_ms"]
+    compiled = gst.load_compiled(facts["out"])
     with torch.no_grad():
         expected = result.model.eval()(result.graph.x, result.graph.edge_index)
     torch.testing.assert_close(compiled(), expected, rtol=1e-4, atol=1e-5)

@@ -12,9 +12,10 @@ from torch_geometric.data import Data
 import gst
 from graphs import random_graph
 from gst.cli import main as cli
+from gst.cli.options import method_options
 
 PLAIN = ["--hidden", "8", "--anchor-epochs", "3", "--sparse-epochs", "4"]
-QUICK = [*PLAIN, "--interval", "2"]
+QUICK = [*PLAIN, "--method", "gst", "--interval", "2"]
 
 
 @pytest.fixture
@@ -80,40 +81,34 @@ def test_lists(call):
 def test_every_setting_is_an_option(call):
     code, out, _ = call("run", "--help")
     assert code == 0
-    for name in gst.Settings.model_fields:
+    for name in method_options():
         assert f"--{name.replace('_', '-')}" in out, name
 
 
 def test_switches_and_eigenpairs_reach_the_settings(call, own):
     words = ["run", "--dataset", own, "--sparsity", 0.5, "--json", "--quiet", "--no-dense", *QUICK]
-    settings = json.loads(call(*words, "--no-semantic", "--eigenpairs", 5, "--matrix", "adjacency")[1])["settings"]
+    more = ["--no-semantic", "--eigenpairs", 5, "--matrix", "adjacency"]
+    settings = json.loads(call(*words, *more)[1])["settings"]
     assert (settings["semantic"], settings["eigenpairs"], settings["matrix"]) == (False, 5, "adjacency")
 
 
-def test_a_methods_own_arguments(call, own):
+def test_arguments_of_a_method(call, own):
     words = ["run", "--dataset", own, "--json", "--quiet", "--no-dense", *PLAIN]
-    found = json.loads(
-        call(*words, "--sparsity", 0.3, "--method", "ugs", "--option", "prune-ratio=0.2", "--option", "round_epochs=1")[
-            1
-        ]
-    )
-    assert found["options"] == {"prune_ratio": 0.2, "round_epochs": 1}
+    ugs = ["--method", "ugs", "--prune-ratio", 0.2, "--round-epochs", 1]
+    options = json.loads(call(*words, "--sparsity", 0.3, *ugs)[1])["options"]
+    assert options == {"prune_ratio": 0.2, "round_epochs": 1, "l1": 1e-6, "weight_prune_ratio": 0.0}
     methods = {row["name"]: row["options"] for row in json.loads(call("methods", "--json")[1])["methods"]}
     assert methods["effective-resistance"] == {"projections": 128, "sample": True, "weights": False}
-    assert "prune_ratio" in methods["wd-glt"] and "l1" not in methods["wd-glt"] and methods["gst"] == {"trained": False}
-    code, out, err = call(
-        *words,
-        "--keep",
-        20,
-        "--method",
-        "effective-resistance",
-        "--option",
-        "projections=none",
-        "--option",
-        "weights=yes",
-    )
+    assert "prune_ratio" in methods["wd-glt"] and methods["gst"] == methods["deploy"] == {}
+    resistance = ["--method", "effective-resistance", "--projections", "none", "--weights"]
+    code, out, err = call(*words, "--keep", 20, *resistance)
     assert code == 0, err
-    assert json.loads(out)["options"] == {"projections": None, "weights": True}
+    assert json.loads(out)["options"] == {"projections": None, "sample": True, "weights": True}
+
+
+def test_the_default_method_is_named(call, own):
+    code, out, _ = call("run", "--dataset", own, "--sparsity", 0.5, "--no-dense", "--quiet", *PLAIN)
+    assert code == 0 and "by the default method, deploy" in out
 
 
 def test_weights_of_the_draw_are_trained_with_and_kept():
@@ -167,14 +162,13 @@ BAD = {
     "unknown data set 'corra': did you mean 'Cora'?": lambda t: ["--dataset", "corra"],
     "unknown backbone 'mlp'": lambda t: ["--dataset", "digits", "--sparsity", 0.5, "--backbone", "mlp"],
     "unknown method 'magic'": lambda t: ["--dataset", "digits", "--sparsity", 0.5, "--method", "magic"],
-    "setting lr = -1.0": lambda t: ["--dataset", "digits", "--sparsity", 0.5, "--lr", "-1"],
-    "setting matrix = 'hessian'": lambda t: ["--dataset", "digits", "--sparsity", 0.5, "--matrix", "hessian"],
-    "setting eigenpairs = 'many'": lambda t: ["--dataset", "digits", "--sparsity", 0.5, "--eigenpairs", "many"],
-    "--option 'l1': NAME=VALUE is needed": lambda t: [*DIGITS, "--method", "ugs", "--option", "l1"],
-    "unknown option of ugs 'l2': choose from prune_ratio": lambda t: [*DIGITS, "--method", "ugs", "--option", "l2=1"],
-    "--option 'l1=much': input should be a valid number": lambda t: [*DIGITS, "--method", "ugs", "--option", "l1=much"],
-    "UGS: l1 = -1.0: a number from 0 to 1e6 is needed": lambda t: [*DIGITS, "--method", "ugs", "--option", "l1=-1"],
-    "method scan has none of its own": lambda t: [*DIGITS, "--method", "scan", "--option", "l1=1"],
+    "lr = -1.0": lambda t: ["--dataset", "digits", "--sparsity", 0.5, "--lr", "-1"],
+    "matrix = 'hessian'": lambda t: [*DIGITS, "--method", "gst", "--matrix", "hessian"],
+    "eigenpairs = 'many'": lambda t: [*DIGITS, "--method", "gst", "--eigenpairs", "many"],
+    "Invalid value for '--l1'": lambda t: [*DIGITS, "--method", "ugs", "--l1", "much"],
+    "UGS: l1 = -1.0: a number from 0 to 1e6 is needed": lambda t: [*DIGITS, "--method", "ugs", "--l1", "-1"],
+    "--l1 would have no effect in this run: it is for --method ugs": lambda t: [*DIGITS, "--l1", "1"],
+    "--projections many: ": lambda t: [*DIGITS, "--method", "effective-resistance", "--projections", "many"],
     "give --dataset NAME": lambda t: ["--sparsity", 0.5],
     "nowhere.pt": lambda t: ["--dataset", t / "nowhere.pt"],
     "No such option: --sparsty": lambda t: ["--dataset", "digits", "--sparsty", 0.5],
@@ -226,7 +220,7 @@ def test_interrupt_is_130(call, own, monkeypatch):
     def interrupt(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli, "sparsify", interrupt)
+    monkeypatch.setattr(cli, "make_method", interrupt)
     code, _, err = call("run", "--dataset", own, "--sparsity", 0.5)
     assert code == 130 and err.endswith("gst: interrupted\n")
 
@@ -246,9 +240,11 @@ def test_as_a_process():
 def test_demo(call):
     code, out, _ = call("demo", "--quiet", "--json")
     result = json.loads(out)
-    assert code == 0 and result["gst"]["edges_kept"] == 12_535 - round(0.7 * 12_535)
-    assert {"dense_test", "test", "retrain_test", "inference"} <= result["gst"].keys()
-    assert result["gst"]["test"] > 88
+    assert code == 0 and result.keys() == {"deploy", "gst", "random"}
+    for metrics in result.values():
+        assert metrics["edges_kept"] == 12_535 - round(0.7 * 12_535)
+        assert {"dense_test", "test", "retrain_test"} <= metrics.keys()
+    assert result["deploy"]["test"] > 90 and result["gst"]["test"] > 88 and "inference" in result["deploy"]
 
 
 def test_data_helper_type():

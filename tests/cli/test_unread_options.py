@@ -1,5 +1,6 @@
 """An option that would change nothing is refused, in one line, before any work."""
 
+import inspect
 import json
 
 import numpy as np
@@ -8,9 +9,10 @@ import torch
 
 import gst
 from graphs import random_graph
+from gst.api.sparsify import make_method
 from gst.base.errors import InputError
-from gst.cli.options import check_read
-from gst.train.settings import make_settings
+from gst.cli.options import check_effect, method_arguments, method_options
+from gst.methods import METHODS
 
 PLAIN = [
     "--hidden",
@@ -105,13 +107,13 @@ REFUSED = {
     "--labels needs --edges": [[*RUN, "--labels", "y.npy"]],
     "give either sparsity=": [[*RUN, "--keep", "5"]],
     "split": [[*RUN, "--split", "nowhere.npy"], [*RUN, "--split", "public"], ["drift", "RUN", *DIGITS, "--split", "1"]],
-    "--recipe would have no effect in this run: it is for --method gst": [
-        [*RUN, "--method", "ugs", "--recipe", "paper"]
+    "--turns would have no effect in this run: it is for --method retrain": [[*RUN, "--turns", "3"]],
+    "--momentum would have no effect in this run: it is for --method snfs": [
+        [*RUN, "--method", "ugs", "--momentum", "0.5"]
     ],
-    "--turns would have no effect in this run: it is for --recipe retrain": [[*RUN, "--turns", "3"]],
     "--interval would have no effect": [
         [*RUN, "--method", "random", "--interval", "5"],
-        [*RUN, "--recipe", "deploy", "--interval", "5"],
+        [*RUN, "--method", "deploy", "--interval", "5"],
         ["search", *DIGITS, "--method", "scan", "--interval", "5"],
     ],
     "--heads would have no effect in this run: it is for --backbone gat": [[*RUN, "--heads", "4"]],
@@ -137,18 +139,27 @@ def test_options_without_effect_are_refused_in_one_line(call, finished, line):
     assert sorted(finished.iterdir()) == before
 
 
+def check(method, backbone, given, data=None):
+    """What ``gst run`` does with options before it begins."""
+    arguments = method_arguments(method, given)
+    estimator = make_method(method, backbone=backbone, sparsity=0.5, **arguments)
+    check_effect(random_graph() if data is None else data, estimator, arguments)
+
+
 READ = [
-    ("gst", "gcn", {"recipe": "paper", "interval": 5, "matrix": "laplacian", "masker_hidden": 8}),
-    ("gst", "gcn", {"semantic": False, "eigenpairs": 5, "matrix": "adjacency"}),
-    ("gst", "gat", {"heads": 2, "turns": 2, "recipe": "retrain", "mask_deviation": 0.02}),
+    ("gst", "gcn", {"interval": 5, "matrix": "laplacian", "masker_hidden": 8}),
+    ("gst", "gcn", {"semantic": False, "eigenpairs": "5", "matrix": "adjacency"}),
+    ("retrain", "gat", {"heads": 2, "turns": 2, "mask_deviation": 0.02}),
     ("RigL", "gcn", {"interval": 5, "swap_ratio": 0.2, "decay": 1.0, "masker_hidden": 8}),
     ("ugs", "gcn", {"batch": "neighbors", "fanout": 3, "loader": "gst"}),
+    ("wd-glt", "gcn", {"sample_size": 3, "prune_ratio": 0.2}),
+    ("effective-resistance", "gcn", {"projections": "none", "weights": True}),
 ]
 
 
 @pytest.mark.parametrize(("method", "backbone", "given"), READ)
 def test_options_that_are_read_are_taken(method, backbone, given):
-    check_read(None, method, backbone, given)
+    check(method, backbone, given)
 
 
 @pytest.mark.parametrize(
@@ -156,27 +167,34 @@ def test_options_that_are_read_are_taken(method, backbone, given):
     [
         ("snip", {"interval": 5}, "--interval"),
         ("rigl", {"matrix": "laplacian"}, "--matrix"),
-        ("gst", {"recipe": "paper", "topology": False, "topology_weight": 2.0}, "--topology-weight"),
-        ("gst", {"recipe": "paper", "tune": False, "swap_ratio": 0.2}, "--swap-ratio"),
-        ("gst", {"masker_hidden": 8}, "--masker-hidden"),
+        ("gst", {"topology": False, "topology_weight": 2.0}, "--topology-weight"),
+        ("gst", {"tune": False, "swap_ratio": 0.2}, "--swap-ratio"),
+        ("deploy", {"masker_hidden": 8}, "--masker-hidden"),
         ("gst", {"loader": "gst"}, "--loader"),
         ("ugs", {"turns": 2}, "--turns"),
     ],
 )
 def test_more_options_without_effect(method, given, line):
     with pytest.raises(InputError, match=f"{line} would have no effect"):
-        check_read(None, method, "gcn", given)
+        check(method, "gcn", given)
 
 
 @pytest.mark.parametrize(("backbone", "given"), [("sage", {"residual": True}), ("gcn", {"norm": "layer", "layers": 1})])
 def test_parts_that_a_network_has_no_place_for(backbone, given):
     with pytest.raises(InputError, match="would have no effect"):
-        check_read(None, "gst", backbone, given)
+        check("gst", backbone, given)
 
 
 def test_what_a_data_set_brings_along_counts():
-    brought = make_settings("ogbn-products", "cluster-gcn", {})
-    assert brought.batch == "clusters"
-    check_read("ogbn-products", "gst", "cluster-gcn", {"clusters": 50})
+    data = gst.load("synthetic-products:scale=0.0002")
+    check("gst", "cluster-gcn", {"clusters": 50}, data)
     with pytest.raises(InputError, match="--fanout would have no effect"):
-        check_read("ogbn-products", "gst", "cluster-gcn", {"fanout": 5})
+        check("gst", "cluster-gcn", {"fanout": 5}, data)
+
+
+def test_every_argument_of_every_method_is_an_option_with_a_help_text():
+    for name, method in METHODS.items():
+        for argument, parameter in inspect.signature(method).parameters.items():
+            if argument not in ("model", "cache", "watch", "checkpoint", "sparsity", "keep", "backbone"):
+                kind, text, _ = method_options()[argument]
+                assert kind in (int, float, bool, str) and len(text.split(" [")[0]) > 3, (name, argument, parameter)

@@ -23,8 +23,8 @@ def test_written_edges_come_back_in_order(tmp_path, arcs, suffix, header, commen
     elif suffix == "parquet":
         pd.DataFrame(arcs, columns=["source", "target"]).to_parquet(path)
     else:
-        sign = {"csv": ",", "tsv": "\t"}.get(suffix.removesuffix(".gz"), " ")
-        lines = ([f"src{sign}dst"] if header else []) + [f"{u}{sign}{v}" for u, v in arcs]
+        separator = {"csv": ",", "tsv": "\t"}.get(suffix.removesuffix(".gz"), " ")
+        lines = ([f"src{separator}dst"] if header else []) + [f"{u}{separator}{v}" for u, v in arcs]
         content = (comment + "\n".join(lines) + "\n").encode()
         path.write_bytes(gzip.compress(content) if suffix.endswith(".gz") else content)
     index = read_edges(path, NODES)["edge_index"]
@@ -33,7 +33,7 @@ def test_written_edges_come_back_in_order(tmp_path, arcs, suffix, header, commen
     assert index.dtype == np.int64 and index.T.tolist() == [list(arc) for arc in arcs]
 
 
-def test_columns_are_found_by_name(tmp_path):
+def test_columns_are_selected_by_name(tmp_path):
     path = tmp_path / "edges.csv"
     path.write_text("time,weight,kind,Target,source,size\n5,0.5,a,1,0,7\n6,2,b,2,1,8\n")
     arcs = read_edges(path, 3)

@@ -1,4 +1,4 @@
-"""Features in every kind of number and layout: the same answers as from plain float32, or one clear line."""
+"""Features of every dtype and layout: the same results as from dense float32, or a one-line error."""
 
 import copy
 import json
@@ -22,13 +22,14 @@ from gst.nn.features import SparseFeatures, as_features
 from gst.sparse.layouts import rows_of
 from gst.storage.export import export
 from gst.train.footprint import training_memory
-from gst.train.run import Problem
+from gst.train.run import Run
+from gst.train.settings import Training
 
 FEW = {"hidden": 8, "anchor_epochs": 3, "sparse_epochs": 4, "cache": False, "sparsity": 0.5}
 
 
-def words(nodes=40, features=60, **more):
-    """A graph with counts of few words at each node, exact in every kind of number."""
+def bag_of_words(nodes=40, features=60, **more):
+    """A graph whose nodes have few words each; the counts are exact in every dtype."""
     data = random_graph(nodes=nodes, edges=3 * nodes, features=features, **more)
     data.x = (torch.rand(nodes, features, generator=torch.Generator().manual_seed(1)) < 0.05).float()
     data.x[: nodes // 2] *= 2
@@ -43,7 +44,7 @@ def with_x(data, x):
 
 @pytest.fixture
 def nothing_dense(monkeypatch):
-    """Whoever makes a sparse tensor dense is caught."""
+    """Fails the test if any code converts a sparse matrix to a dense one."""
 
     def refuse(*_, **__):
         raise AssertionError("a sparse matrix was made dense")
@@ -54,28 +55,28 @@ def nothing_dense(monkeypatch):
         monkeypatch.setattr(kind, "todense", refuse)
 
 
-def folder_of(data, place):
-    place.mkdir()
-    np.save(place / "edges.npy", data.edge_index.numpy())
-    sp.save_npz(place / "features.npz", sp.csr_array(data.x.numpy()))
-    np.save(place / "labels.npy", data.y.numpy())
+def folder_of(data, folder):
+    folder.mkdir()
+    np.save(folder / "edges.npy", data.edge_index.numpy())
+    sp.save_npz(folder / "features.npz", sp.csr_array(data.x.numpy()))
+    np.save(folder / "labels.npy", data.y.numpy())
     masks = {name: data[f"{name}_mask"].numpy() for name in ("train", "val", "test")}
-    np.savez(place / "split.npz", **masks)
-    return place
+    np.savez(folder / "split.npz", **masks)
+    return folder
 
 
-METHODS = [("gst", {}), ("gst", {"recipe": "paper"}), ("gst", {"recipe": "retrain", "turns": 1}), ("scan", {})]
+METHODS = [("deploy", {}), ("gst", {}), ("retrain", {"turns": 1}), ("scan", {})]
 METHODS += [("ugs", {"round_epochs": 1}), ("mgspar", {"inner_steps": 1}), ("rigl", {})]
 METHODS += [
-    ("gst", {"setting": "inductive"}),
-    ("gst", {"batch": "clusters", "clusters": 2}),
-    ("gst", {"batch": "neighbors"}),
+    ("deploy", {"inductive": True}),
+    ("deploy", {"batch": "clusters", "clusters": 2}),
+    ("deploy", {"batch": "neighbors"}),
 ]
 
 
 @pytest.mark.parametrize(("method", "more"), METHODS)
 def test_a_sparse_file_trains_as_its_dense_form_and_is_never_made_dense(tmp_path, nothing_dense, method, more):
-    data = words()
+    data = bag_of_words()
     loaded = gst.load(folder_of(data, tmp_path / "own"))
     assert loaded.x.layout == torch.sparse_csr and loaded.x.dtype == torch.float32 and loaded.x.shape == data.x.shape
     plain, sparse = (gst.sparsify(d, method, dense=True, **FEW, **more) for d in (data, loaded))
@@ -87,26 +88,26 @@ def test_a_sparse_file_trains_as_its_dense_form_and_is_never_made_dense(tmp_path
 
 
 @pytest.mark.parametrize("backbone", ["gcn", "gat", "sage"])
-def test_all_that_follows_a_run_keeps_features_sparse(tmp_path, nothing_dense, backbone):
-    data = words()
+def test_everything_after_a_run_keeps_features_sparse(tmp_path, nothing_dense, backbone):
+    data = bag_of_words()
     loaded = gst.load(folder_of(data, tmp_path / "own"))
     result = gst.sparsify(loaded, backbone=backbone, heads=2, **FEW)
-    wanted = result.model(data.x, result.graph.edge_index)
-    assert torch.allclose(result.model(result.graph.x, result.graph.edge_index), wanted, atol=1e-5)
+    expected = result.model(data.x, result.graph.edge_index)
+    assert torch.allclose(result.model(result.graph.x, result.graph.edge_index), expected, atol=1e-5)
     result.save(tmp_path / "run")
     again = gst.Result.load(tmp_path / "run")
     assert again.graph.x.layout == torch.sparse_csr and again.graph.x.dtype == torch.float32
-    assert torch.allclose(again.model(again.graph.x, again.graph.edge_index), wanted, atol=1e-5)
+    assert torch.allclose(again.model(again.graph.x, again.graph.edge_index), expected, atol=1e-5)
     for precision, tolerance in (("float32", 1e-5), ("bfloat16", 0.1)):
         compiled = again.compile("degree", precision)
-        assert torch.allclose(compiled(), wanted, atol=tolerance)
+        assert torch.allclose(compiled(), expected, atol=tolerance)
         compiled.save(tmp_path / "fast")
         assert torch.equal(gst.load_compiled(tmp_path / "fast")(), compiled())
     assert latency(again.model, loaded, again.graph, "natural", repeats=2)["dense"]["macs"] > 0
     rows = drift(again, loaded, shares=[0.5], epochs=[1])
-    usual = drift(gst.sparsify(data, backbone=backbone, heads=2, **FEW), data, shares=[0.5], epochs=[1])
-    assert [row["agreement"] for row in rows] == [row["agreement"] for row in usual]
-    grown = words(nodes=44)
+    dense_rows = drift(gst.sparsify(data, backbone=backbone, heads=2, **FEW), data, shares=[0.5], epochs=[1])
+    assert [row["agreement"] for row in rows] == [row["agreement"] for row in dense_rows]
+    grown = bag_of_words(nodes=44)
     grown.edge_index = torch.cat([data.edge_index, torch.tensor([[40, 0, 41, 1], [0, 40, 1, 41]])], dim=1)
     assert again.extend(with_x(grown, grown.x.to_sparse_csr())).graph.x.layout == torch.sparse_csr
     for to in ("pyg", "csv", "networkx", "scipy"):
@@ -115,13 +116,13 @@ def test_all_that_follows_a_run_keeps_features_sparse(tmp_path, nothing_dense, b
             assert gst.load(tmp_path / "out.pt").x.layout == torch.sparse_csr
 
 
-def test_memory_is_estimated_by_what_is_stored():
-    settings = gst.Settings(hidden=32)
-    dense, sparse = (training_memory(83_133, 971_298, 5000, 49, "gcn", settings, n) for n in (None, 2_148_220))
+def test_memory_is_estimated_from_the_stored_values():
+    sizes, training = (83_133, 971_298, 5000, 49), Training(hidden=32)
+    dense, sparse = (training_memory(*sizes, "gcn", training, stored=n) for n in (None, 2_148_220))
     assert sparse < 2**30 < 4 * 2**30 < dense
-    wide = words()
+    wide = bag_of_words()
     x = torch.sparse_coo_tensor(torch.tensor([[0, 1], [0, 999_999_999]]), torch.ones(2), (40, 10**9))
-    for method in ("gst", "random"):
+    for method in ("deploy", "random"):
         with pytest.raises(InputError, match="training on this graph needs about"):
             gst.sparsify(with_x(wide, x), method, **FEW)
 
@@ -151,17 +152,18 @@ VIEWS = {
 
 
 @pytest.mark.parametrize("kind", VIEWS)
-def test_every_kind_of_x_gives_what_float32_gives(tmp_path, kind):
-    data = words()
+def test_every_kind_of_x_gives_the_result_of_float32(tmp_path, kind):
+    data = bag_of_words()
     other = with_x(data, VIEWS[kind](data.x))
-    plain, found = (gst.sparsify(d, **FEW) for d in (data, other))
-    assert torch.equal(plain.edge_mask, found.edge_mask) and plain.metrics["test"] == found.metrics["test"]
+    plain, other_result = (gst.sparsify(d, **FEW) for d in (data, other))
+    assert torch.equal(plain.edge_mask, other_result.edge_mask)
+    assert plain.metrics["test"] == other_result.metrics["test"]
     assert torch.equal(gst.Random(sparsity=0.5)(other).edge_index, gst.Random(sparsity=0.5)(data).edge_index)
-    fitted = gst.GST(**FEW).fit(other)
+    fitted = gst.Deploy(**FEW).fit(other)
     assert torch.equal(fitted.transform(other).edge_index, plain.graph.edge_index)
-    assert other.x.grad is None and found.graph.x is other.x
-    assert torch.allclose(found.model(other.x, data.edge_index), plain.model(data.x, data.edge_index), atol=1e-5)
-    found.save(tmp_path / "run")
+    assert other.x.grad is None and other_result.graph.x is other.x
+    assert torch.allclose(other_result.model(other.x, data.edge_index), plain.model(data.x, data.edge_index), atol=1e-5)
+    other_result.save(tmp_path / "run")
     again = gst.Result.load(tmp_path / "run")
     assert again.graph.x.dtype == other.x.dtype and torch.equal(as_dense(again.graph.x), as_dense(other.x))
     assert torch.allclose(again.compile("natural")(), plain.compile("natural")(), atol=1e-5)
@@ -174,12 +176,12 @@ def as_dense(x):
     return x.detach().to_dense()
 
 
-def test_yes_and_no_are_features(tmp_path):
-    data = words()
+def test_bools_are_features(tmp_path):
+    data = bag_of_words()
     data.x = (data.x > 0).float()
     for x in (data.x.bool(), data.x.bool().to_sparse_csr()):
-        plain, found = (gst.sparsify(d, **FEW) for d in (data, with_x(data, x)))
-        assert torch.equal(plain.edge_mask, found.edge_mask)
+        plain, other_result = (gst.sparsify(d, **FEW) for d in (data, with_x(data, x)))
+        assert torch.equal(plain.edge_mask, other_result.edge_mask)
 
 
 def nan_at_7(x):
@@ -202,7 +204,7 @@ BAD = {
 
 @pytest.mark.parametrize("line", BAD)
 def test_other_features_are_refused_in_one_line(line):
-    data = words()
+    data = bag_of_words()
     data = with_x(data, BAD[line](data.x))
     with pytest.raises(InputError) as caught:
         gst.sparsify(data, **FEW)
@@ -210,7 +212,7 @@ def test_other_features_are_refused_in_one_line(line):
 
 
 def test_columns_drift_alike_in_both_layouts():
-    x = words().x
+    x = bag_of_words().x
     for change in (dropped, shuffled):
         thin = change(x.to_sparse_csr(), 0.4, 3)
         assert thin.layout == torch.sparse_csr and torch.equal(thin.to_dense(), change(x, 0.4, 3))
@@ -219,9 +221,9 @@ def test_columns_drift_alike_in_both_layouts():
 
 @pytest.mark.parametrize("layout", ["to_sparse_csr", "to_sparse_csc", "to_sparse_coo"])
 def test_rows_of_every_layout(layout):
-    x, nodes = words().x.double(), torch.tensor([3, 0, 39, 3])
-    found = rows_of(getattr(x, layout)(), nodes)
-    assert found.dtype == torch.float64 and torch.equal(found.to_dense(), x[nodes])
+    x, nodes = bag_of_words().x.double(), torch.tensor([3, 0, 39, 3])
+    rows = rows_of(getattr(x, layout)(), nodes)
+    assert rows.dtype == torch.float64 and torch.equal(rows.to_dense(), x[nodes])
 
 
 def test_a_sparse_x_of_any_density_stays_sparse():
@@ -229,7 +231,7 @@ def test_a_sparse_x_of_any_density_stays_sparse():
 
 
 class Recorder(torch.nn.Module):
-    """A model of PyG layers that remembers what it was given."""
+    """A model of PyG layers that records the layout and dtype of its input."""
 
     def __init__(self, inner):
         super().__init__()
@@ -248,42 +250,43 @@ class DropoutFirst(GCN):
         return super().forward(torch.nn.functional.dropout(x, training=self.training), edge_index)
 
 
-def given_to(inner, data, **more):
-    """What a copy of the model is called with in the end."""
-    problem = Problem(data, model=Recorder(inner), **{**FEW, "sparsity": None, **more})
-    network = problem.network()
+def input_kinds(inner, data):
+    """Layouts and dtypes that a copy of the model is called with."""
+    run = Run(data, model=Recorder(inner), cache=False)
+    network = run.network()
     network.module.kinds.clear()
-    network.logits(problem.edges)
+    network.logits(run.edges)
     return network.module.kinds
 
 
-def test_own_models_are_given_their_own_kind_of_number_and_a_layout_that_they_take():
-    data = words()
+def test_own_models_get_their_dtype_and_a_layout_that_they_support():
+    data = bag_of_words()
     sparse = with_x(data, data.x.to_sparse_csr())
-    assert given_to(GCN(60, 8, 2, 3), sparse) == {(torch.sparse_csr, torch.float32)}
-    assert given_to(GraphSAGE(60, 8, 2, 3), sparse) == {(torch.strided, torch.float32)}  # it gathers rows
-    assert given_to(DropoutFirst(60, 8, 2, 3), sparse) == {(torch.strided, torch.float32)}  # which no sparse x survives
-    assert given_to(GCN(60, 8, 2, 3).double(), data) == {(torch.strided, torch.float64)}
-    assert given_to(GCN(60, 8, 2, 3), with_x(data, data.x.long())) == {(torch.strided, torch.float32)}
+    assert input_kinds(GCN(60, 8, 2, 3), sparse) == {(torch.sparse_csr, torch.float32)}
+    assert input_kinds(GraphSAGE(60, 8, 2, 3), sparse) == {(torch.strided, torch.float32)}  # it gathers rows
+    # dropout takes no sparse x
+    assert input_kinds(DropoutFirst(60, 8, 2, 3), sparse) == {(torch.strided, torch.float32)}
+    assert input_kinds(GCN(60, 8, 2, 3).double(), data) == {(torch.strided, torch.float64)}
+    assert input_kinds(GCN(60, 8, 2, 3), with_x(data, data.x.long())) == {(torch.strided, torch.float32)}
 
 
-@pytest.mark.parametrize("more", [{}, {"batch": "clusters", "clusters": 2}, {"recipe": "paper"}])
+@pytest.mark.parametrize("more", [{}, {"batch": "clusters", "clusters": 2}, {"method": "gst"}])
 @pytest.mark.parametrize("make", [GCN, GraphSAGE])
 def test_own_models_learn_the_same_from_sparse_features(tmp_path, make, more):
-    data = words()
+    data = bag_of_words()
     torch.manual_seed(0)
     model = make(60, 8, 2, 3)
     sparse = with_x(data, data.x.to_sparse_csr())
-    plain, found = (gst.sparsify(d, model=model, **FEW, **more) for d in (data, sparse))
-    assert torch.equal(plain.edge_mask, found.edge_mask)
-    assert torch.allclose(plain.compile("natural")(), found.compile("degree")(), atol=1e-4)
-    found.save(tmp_path)
+    plain, other_result = (gst.sparsify(d, model=model, **FEW, **more) for d in (data, sparse))
+    assert torch.equal(plain.edge_mask, other_result.edge_mask)
+    assert torch.allclose(plain.compile("natural")(), other_result.compile("degree")(), atol=1e-4)
+    other_result.save(tmp_path)
     again = gst.Result.load(tmp_path, model=make(60, 8, 2, 3))
-    assert torch.allclose(again.compile("natural")(), found.compile("natural")(), atol=1e-6)
+    assert torch.allclose(again.compile("natural")(), other_result.compile("natural")(), atol=1e-6)
 
 
-def test_an_own_model_that_takes_no_sparse_x_is_told_so_where_a_dense_one_does_not_fit(monkeypatch):
-    data = words()
+def test_an_own_model_without_sparse_support_is_refused_if_dense_features_do_not_fit(monkeypatch):
+    data = bag_of_words()
     monkeypatch.setattr("gst.base.memory.available_memory", lambda: 2**30)
     x = torch.sparse_csr_tensor(torch.tensor([0] + [1] * 40), torch.tensor([0]), torch.ones(1), (40, 10**8))
     model = GraphSAGE(3, 8, 2, 3)
@@ -293,18 +296,18 @@ def test_an_own_model_that_takes_no_sparse_x_is_told_so_where_a_dense_one_does_n
 
 @pytest.mark.real
 def test_eighty_thousand_packages_with_sparse_features_in_little_memory(tmp_path):
-    place = Path(os.environ.get("GST_MIRROR", "")) / "debian"
-    if not (place / "features.npz").is_file():
+    folder = Path(os.environ.get("GST_MIRROR", "")) / "debian"
+    if not (folder / "features.npz").is_file():
         pytest.skip("no files of debian in $GST_MIRROR")
     program = (
         "import json, resource, sys\nfrom gst.cli.main import main\n"
         "try:\n    main()\nfinally:\n    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)"
     )
-    command = f"run --dataset {place} --sparsity 0.8 --hidden 32 --anchor-epochs 5 --sparse-epochs 5 --json --quiet"
+    command = f"run --dataset {folder} --sparsity 0.8 --hidden 32 --anchor-epochs 5 --sparse-epochs 5 --json --quiet"
     done = subprocess.run(
         [sys.executable, "-c", program, *command.split()], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert found["edges_kept"] == found["edges_total"] - round(0.8 * found["edges_total"])
+    metrics = json.loads(done.stdout)
+    assert metrics["edges_kept"] == metrics["edges_total"] - round(0.8 * metrics["edges_total"])
     assert int(done.stderr.split()[-1]) < 3 * 2**20  # KiB

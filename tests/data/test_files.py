@@ -15,20 +15,20 @@ N = 30
 @pytest.fixture
 def folder(tmp_path):
     """A graph of two classes on 30 nodes, as three files without a split."""
-    place = tmp_path / "mine"
-    place.mkdir()
+    path = tmp_path / "mine"
+    path.mkdir()
     rng = np.random.default_rng(0)
-    np.save(place / "features.npy", rng.random((N, 4)))
-    np.save(place / "labels.npy", np.arange(N) % 2)
-    (place / "edges.csv").write_text("source,target,weight\n" + "".join(f"{i},{i + 1},{i}\n" for i in range(N - 1)))
-    return place
+    np.save(path / "features.npy", rng.random((N, 4)))
+    np.save(path / "labels.npy", np.arange(N) % 2)
+    (path / "edges.csv").write_text("source,target,weight\n" + "".join(f"{i},{i + 1},{i}\n" for i in range(N - 1)))
+    return path
 
 
 def parts(folder):
     return folder / "edges.csv", folder / "features.npy", folder / "labels.npy"
 
 
-def test_from_files_keeps_the_promises(folder):
+def test_from_files_returns_a_complete_graph(folder):
     data = from_files(*map(str, parts(folder)), split="random")
     assert data.x.dtype == torch.float32 and data.y.dtype == torch.int64 and data.edge_index.dtype == torch.int64
     assert data.edge_index.shape == (2, N - 1) and data.edge_weight.tolist() == list(range(N - 1))
@@ -37,7 +37,7 @@ def test_from_files_keeps_the_promises(folder):
     assert data.validate()
 
 
-def test_undirected_adds_what_is_missing(folder):
+def test_undirected_adds_missing_arcs(folder):
     data = from_files(*parts(folder), split=3, undirected=True, metric="rocauc")
     assert data.is_undirected() and data.num_edges == 2 * (N - 1) and data.metric == "rocauc"
     assert data.edge_weight.tolist() == list(range(N - 1)) * 2
@@ -58,11 +58,13 @@ def test_missing_parts_say_what_would_be_right(folder):
     with pytest.raises(InputError, match=r"mine: there is no split: give split='random'"):
         load(folder)
     (folder / "labels.csv").write_text("0\n" * N)
-    with pytest.raises(InputError, match=r"mine has labels\.csv, labels\.npy: a folder needs one file labels\.\*"):
+    with pytest.raises(
+        InputError, match=r"mine has labels\.csv, labels\.npy: a folder needs exactly one file labels\.\*"
+    ):
         load(folder, split="random")
     (folder / "labels.csv").unlink()
     (folder / "labels.npy").unlink()
-    with pytest.raises(InputError, match=r"mine has none: a folder needs one file labels\.\*"):
+    with pytest.raises(InputError, match=r"mine has no labels\.\*: a folder needs exactly one file labels\.\*"):
         load(folder, split="random")
 
 

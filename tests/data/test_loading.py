@@ -48,7 +48,7 @@ def test_options_from_text_and_by_name_agree():
     assert load("synthetic:nodes=1e3").num_nodes == 1000
 
 
-def test_synthetic_has_twenty_labels_a_class():
+def test_synthetic_has_twenty_labels_per_class():
     data = load("synthetic")
     assert torch.bincount(data.y[data.train_mask]).tolist() == [20] * 5
     assert not torch.equal(data.train_mask, load("synthetic", split=1).train_mask)

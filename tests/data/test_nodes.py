@@ -114,7 +114,7 @@ def test_bad_labels(tmp_path, text, reason):
 
 def test_one_hot_labels_are_refused(tmp_path):
     np.save(tmp_path / "l.npy", np.eye(4))
-    with pytest.raises(InputError, match=r"labels are one value a node, \[4\]"):
+    with pytest.raises(InputError, match=r"labels are one value per node, \[4\]"):
         read_labels(tmp_path / "l.npy", 4)
 
 

@@ -18,8 +18,8 @@ from gst.base.errors import InputError
 from gst.data import ogb
 from gst.data.ogb import fetch, mapped
 from gst.data.ogb_raw import raw_files
-from gst.data.published import ARXIV, PRODUCTS, PROTEINS, PUBLISHED
-from gst.data.registry import ENTRIES
+from gst.data.ogb_spec import ARXIV, PRODUCTS, PROTEINS, SPECS
+from gst.data.registry import DATASETS
 from gst.train.task import Task
 
 SMALL = {"nodes": 12, "rows": 30, "edges": 0, "features": 4, "parts": (6, 3, 2)}
@@ -31,21 +31,21 @@ KINDS = [
 ARXIV_SMALL, _, PROTEINS_SMALL = KINDS
 
 
-def content(of, seed=0):
+def content(spec, seed=0):
     """Every array of a random graph, by its file in OGB's archive."""
     rng = np.random.default_rng(seed)
-    shape = (of.nodes, of.classes) if of.multilabel else (of.nodes, 1)
-    y = np.arange(of.nodes * shape[1]).reshape(shape) % (2 if of.multilabel else of.classes)
-    nodes = np.split(rng.permutation(of.nodes), np.cumsum(of.parts))
-    features = (of.rows if of.edge_features else of.nodes, of.features)
+    shape = (spec.nodes, spec.classes) if spec.multilabel else (spec.nodes, 1)
+    y = np.arange(spec.nodes * shape[1]).reshape(shape) % (2 if spec.multilabel else spec.classes)
+    nodes = np.split(rng.permutation(spec.nodes), np.cumsum(spec.parts))
+    features = (spec.rows if spec.edge_features else spec.nodes, spec.features)
     return {
-        "raw/num-node-list": [[of.nodes]],
-        "raw/num-edge-list": [[of.rows]],
+        "raw/num-node-list": [[spec.nodes]],
+        "raw/num-edge-list": [[spec.rows]],
         "raw/node-label": y,
-        "raw/edge": rng.integers(0, of.nodes - 1, (of.rows, 2)),
-        f"raw/{'edge' if of.edge_features else 'node'}-feat": rng.normal(size=features).astype(np.float32),
-        "raw/node_year": [[2017]] * of.nodes,  # in the archive, but not read
-        **{f"split/{of.split}/{p}": n[:, None] for p, n in zip(("train", "valid", "test"), nodes, strict=False)},
+        "raw/edge": rng.integers(0, spec.nodes - 1, (spec.rows, 2)),
+        f"raw/{'edge' if spec.edge_features else 'node'}-feat": rng.normal(size=features).astype(np.float32),
+        "raw/node_year": [[2017]] * spec.nodes,  # in the archive, but not read
+        **{f"split/{spec.split}/{p}": n[:, None] for p, n in zip(("train", "valid", "test"), nodes, strict=False)},
     }
 
 
@@ -55,8 +55,8 @@ def packed(values):
     return gzip.compress(out.getvalue())
 
 
-def write(of, folder, **changes):
-    files = content(of) | {name.replace("__", "/").replace("_", "-"): values for name, values in changes.items()}
+def write(spec, folder, **changes):
+    files = content(spec) | {name.replace("__", "/").replace("_", "-"): values for name, values in changes.items()}
     for name, values in files.items():
         path = folder / f"{name}.csv.gz"
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -64,11 +64,11 @@ def write(of, folder, **changes):
     return folder
 
 
-def archive(of, path):
+def archive(spec, path):
     with ZipFile(path, "w") as zipped:
-        zipped.writestr(f"{of.name}/RELEASE_v1.txt", "")
-        for name, values in content(of).items():
-            zipped.writestr(f"{of.name}/{name}.csv.gz", packed(values))
+        zipped.writestr(f"{spec.name}/RELEASE_v1.txt", "")
+        for name, values in content(spec).items():
+            zipped.writestr(f"{spec.name}/{name}.csv.gz", packed(values))
     return path
 
 
@@ -85,23 +85,23 @@ def no_network(monkeypatch):
     monkeypatch.setattr(ogb, "urlopen", refuse)
 
 
-@pytest.mark.parametrize("of", KINDS, ids=lambda of: of.name)
-def test_graph_labels_and_official_split(of, tmp_path):
-    write(of, tmp_path / f"ogbn_{of.name}")
-    data, files = fetch(of, tmp_path), content(of)
+@pytest.mark.parametrize("spec", KINDS, ids=lambda spec: spec.name)
+def test_graph_labels_and_official_split(spec, tmp_path):
+    write(spec, tmp_path / f"ogbn_{spec.name}")
+    data, files = fetch(spec, tmp_path), content(spec)
     rows = torch.from_numpy(files["raw/edge"]).t()
-    assert torch.equal(data.edge_index, to_undirected(rows, num_nodes=of.nodes))
-    assert torch.equal(data.y.view(of.nodes, -1), torch.from_numpy(files["raw/node-label"]))
+    assert torch.equal(data.edge_index, to_undirected(rows, num_nodes=spec.nodes))
+    assert torch.equal(data.y.view(spec.nodes, -1), torch.from_numpy(files["raw/node-label"]))
     for key, part in (("train_mask", "train"), ("val_mask", "valid"), ("test_mask", "test")):
-        assert data[key].nonzero().flatten().tolist() == sorted(files[f"split/{of.split}/{part}"].flatten().tolist())
+        assert data[key].nonzero().flatten().tolist() == sorted(files[f"split/{spec.split}/{part}"].flatten().tolist())
     task = Task.from_data(data)
-    assert task.num_classes == of.classes and task.multilabel == of.multilabel
+    assert task.num_classes == spec.classes and task.multilabel == spec.multilabel
 
 
-@pytest.mark.parametrize("of", KINDS[:2], ids=lambda of: of.name)
-def test_features_are_those_of_the_file(of, tmp_path):
-    write(of, tmp_path / f"ogbn_{of.name}")
-    assert torch.equal(fetch(of, tmp_path).x, torch.from_numpy(content(of)["raw/node-feat"]))
+@pytest.mark.parametrize("spec", KINDS[:2], ids=lambda spec: spec.name)
+def test_features_are_those_of_the_file(spec, tmp_path):
+    write(spec, tmp_path / f"ogbn_{spec.name}")
+    assert torch.equal(fetch(spec, tmp_path).x, torch.from_numpy(content(spec)["raw/node-feat"]))
 
 
 def test_proteins_have_the_mean_features_of_their_edges(tmp_path):
@@ -115,8 +115,8 @@ def test_proteins_have_the_mean_features_of_their_edges(tmp_path):
 
 
 def test_a_name_loads_it(tmp_path, monkeypatch):
-    entry = ENTRIES["ogbn-proteins"]
-    monkeypatch.setitem(ENTRIES, "ogbn-proteins", replace(entry, make=partial(fetch, PROTEINS_SMALL)))
+    dataset = replace(DATASETS["ogbn-proteins"], make=partial(fetch, PROTEINS_SMALL))
+    monkeypatch.setitem(DATASETS._entries, "ogbn-proteins", dataset)
     write(PROTEINS_SMALL, tmp_path / "ogbn_proteins")
     data = load("OGBN_Proteins", root=tmp_path)
     assert data.name == "ogbn-proteins" and data.metric == "rocauc" and data.y.shape == (12, 5)
@@ -125,7 +125,7 @@ def test_a_name_loads_it(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("folder", ["ogbn_arxiv", "ogbn_arxiv_pyg", "arxiv"])
-def test_every_name_of_the_folder(folder, tmp_path):
+def test_every_folder_name_of_ogb(folder, tmp_path):
     write(ARXIV_SMALL, tmp_path / folder)
     before = tree(tmp_path)
     fetch(ARXIV_SMALL, tmp_path)
@@ -141,7 +141,7 @@ def test_the_second_load_maps_the_first(tmp_path, monkeypatch):
     for key in ("x", "y", "edge_index", "train_mask"):
         assert torch.equal(first[key], second[key])
     assert all(isinstance(array, np.memmap) for array in mapped(ARXIV_SMALL, tmp_path / "ogbn_arxiv/gst").values())
-    second.x += 1  # of this process alone
+    second.x += 1  # changes this process only
     assert torch.equal(fetch(ARXIV_SMALL, tmp_path).x, first.x) and tree(tmp_path) == before
 
 
@@ -153,14 +153,14 @@ def test_loading_copies_no_array(tmp_path, monkeypatch):
         seen.append(fetch(ARXIV_SMALL, root))
         return seen[0]
 
-    monkeypatch.setitem(ENTRIES, "ogbn-arxiv", replace(ENTRIES["ogbn-arxiv"], make=make))
+    monkeypatch.setitem(DATASETS._entries, "ogbn-arxiv", replace(DATASETS["ogbn-arxiv"], make=make))
     before = {key: fetch(ARXIV_SMALL, tmp_path)[key].dtype for key in ("x", "y", "edge_index")}
     data = load("ogbn-arxiv", root=tmp_path)
     assert {key: data[key].dtype for key in before} == before
     assert all(data[key].data_ptr() == seen[0][key].data_ptr() for key in before)
 
 
-def test_the_mirror_is_read_where_it_lies(tmp_path, monkeypatch):
+def test_the_mirror_is_read_in_place(tmp_path, monkeypatch):
     mirror, root = tmp_path / "mirror", tmp_path / "root"
     write(ARXIV_SMALL, mirror / "ogbn_arxiv")
     monkeypatch.setenv("GST_MIRROR", str(mirror))
@@ -173,8 +173,8 @@ def test_the_mirror_is_read_where_it_lies(tmp_path, monkeypatch):
 @pytest.mark.parametrize("where", ["root", "mirror", "network"])
 def test_the_archive_is_unpacked(where, tmp_path, monkeypatch):
     root, mirror, asked = tmp_path / "root", tmp_path / "mirror", []
-    for place in (root, mirror, tmp_path / "network"):
-        place.mkdir()
+    for folder in (root, mirror, tmp_path / "network"):
+        folder.mkdir()
     path = archive(ARXIV_SMALL, tmp_path / where / "arxiv.zip")
     monkeypatch.setenv("GST_MIRROR", str(mirror))
     if where == "network":
@@ -220,7 +220,7 @@ BAD = [
     ({"raw__node_label": [[0.5]] * 12}, "node-label.csv.gz holds 0.5 … 0.5"),
     ({"raw__node_feat": np.zeros((12, 3))}, "node-feat.csv.gz has 3 columns: the published file has 4"),
     ({"split__time__valid": [[0], [1]]}, "valid.csv.gz has 2 rows: the published file has 3"),
-    ({"split__time__valid": [[1], [2], [1]]}, "valid.csv.gz names nodes twice"),
+    ({"split__time__valid": [[1], [2], [1]]}, "valid.csv.gz lists a node twice"),
     ({"split__time__train": [[0], [1], [2], [3], [4], [99]]}, "train.csv.gz: row 6 is [99]"),
 ]
 
@@ -260,8 +260,8 @@ def test_the_process_that_was_first_wins(tmp_path, monkeypatch):
     write(ARXIV_SMALL, tmp_path / "ogbn_arxiv")
     build, done = ogb.build, []
 
-    def build_twice(*given):
-        build(*given)
+    def build_twice(*args):
+        build(*args)
         if not done:
             done.append(True)
             fetch(ARXIV_SMALL, tmp_path)
@@ -275,20 +275,20 @@ def test_a_root_that_cannot_be_written(tmp_path, monkeypatch):
     write(ARXIV_SMALL, tmp_path / "mirror" / "ogbn_arxiv")
     monkeypatch.setenv("GST_MIRROR", str(tmp_path / "mirror"))
     (tmp_path / "file").touch()
-    with pytest.raises(InputError, match=r"cannot write below the data root .*file.* belongs into .GST_MIRROR"):
+    with pytest.raises(InputError, match=r"cannot write below the data root .*file.* set .GST_MIRROR"):
         fetch(ARXIV_SMALL, tmp_path / "file")
 
 
 @pytest.mark.real
 @pytest.mark.slow
-@pytest.mark.parametrize("of", PUBLISHED, ids=lambda of: of.name)
-def test_the_published_graph_itself(of, tmp_path, monkeypatch):
+@pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.name)
+def test_the_published_graph_itself(spec, tmp_path, monkeypatch):
     monkeypatch.undo()
     root = ogb.mirror_root() or Path("/nonexistent")
-    if not (root / f"ogbn_{of.name}" / "raw" / "edge.csv.gz").is_file():
-        pytest.skip(f"no raw files of ogbn-{of.name} in $GST_MIRROR")
-    data = load(f"ogbn-{of.name}", root=tmp_path)
+    if not (root / f"ogbn_{spec.name}" / "raw" / "edge.csv.gz").is_file():
+        pytest.skip(f"no raw files of ogbn-{spec.name} in $GST_MIRROR")
+    data = load(f"ogbn-{spec.name}", root=tmp_path)
     edges = EdgeSet.from_data(data)
-    assert (edges.num_edges, edges.directed) == (of.edges, False)
-    assert data.x.shape == (of.nodes, of.features) and Task.from_data(data).num_classes == of.classes
-    assert tuple(int(data[f"{part}_mask"].sum()) for part in ("train", "val", "test")) == of.parts
+    assert (edges.num_edges, edges.directed) == (spec.edges, False)
+    assert data.x.shape == (spec.nodes, spec.features) and Task.from_data(data).num_classes == spec.classes
+    assert tuple(int(data[f"{part}_mask"].sum()) for part in ("train", "val", "test")) == spec.parts

@@ -1,4 +1,4 @@
-"""The twins at a hundredth of their size, where only proteins is too dense for a tail."""
+"""The twins at a hundredth of their size, where only proteins is too dense for heavy-tailed degrees."""
 
 import pytest
 import torch
@@ -6,8 +6,8 @@ import torch
 from gst import EdgeSet, load
 from gst.base.errors import InputError
 from gst.data import datasets
+from gst.data.ogb_spec import PROTEINS, SPECS
 from gst.data.ogb_twins import twin
-from gst.data.published import PROTEINS, PUBLISHED
 from gst.train.task import Task
 
 SIZES = {
@@ -30,7 +30,7 @@ def degree(data):
 def test_the_table_has_the_published_sizes():
     table = {info.name: (info.nodes, info.edges, info.features, info.classes) for info in datasets()}
     assert {name: table[name] for name in NAMES} == SIZES
-    assert all(sum(of.parts) == of.nodes for of in PUBLISHED)
+    assert all(sum(spec.parts) == spec.nodes for spec in SPECS)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -48,9 +48,9 @@ def test_exact_sizes(name, small):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_parts_have_the_published_shares(name, small):
-    of, data = next(of for of in PUBLISHED if name.endswith(of.name)), small[name]
+    spec, data = next(spec for spec in SPECS if name.endswith(spec.name)), small[name]
     sizes = [int(data[key].sum()) for key in ("train_mask", "val_mask", "test_mask")]
-    assert sizes == pytest.approx([part / 100 for part in of.parts], abs=1) and sum(sizes) == data.num_nodes
+    assert sizes == pytest.approx([part / 100 for part in spec.parts], abs=1) and sum(sizes) == data.num_nodes
 
 
 def test_arxiv_of_full_size():
@@ -66,8 +66,8 @@ def test_arxiv_of_full_size():
     ("name", "scale", "times"), [("arxiv", 0.01, 20), ("products", 0.01, 20), ("proteins", 0.1, 5)]
 )
 def test_a_few_nodes_have_most_edges(name, scale, times):
-    found = degree(load(f"synthetic-{name}:scale={scale}"))
-    assert found.max() > times * found.mean() and found.median() < 0.8 * found.mean()
+    degrees = degree(load(f"synthetic-{name}:scale={scale}"))
+    assert degrees.max() > times * degrees.mean() and degrees.median() < 0.8 * degrees.mean()
 
 
 @pytest.mark.parametrize("name", ["synthetic-arxiv", "synthetic-products"])
@@ -88,8 +88,8 @@ def test_edges_join_nodes_of_like_labels():
     assert together > 1.3 * (y[source] * shuffled).sum(1).mean()
 
 
-def test_numbers_of_nodes_tell_nothing():
-    """Neighbours would lie together in memory, and every measured time would flatter."""
+def test_node_ids_tell_nothing_about_the_graph():
+    """Else neighbours would lie together in memory, and measured times would be too good."""
     data = load("synthetic-arxiv", scale=0.1)
     source, target = data.edge_index
     gap = (source - target).abs().double().mean() / data.num_nodes
@@ -120,7 +120,7 @@ def test_seed_decides(name, small):
         ("arxiv:scale=inf", "scale=inf must be a number above 0"),
         ("arxiv:scale=0.0001", "gives 17 nodes and 117 edges: at least 120 nodes are needed"),
         ("proteins:scale=0.005", "edges at most half of all pairs; raise scale"),
-        ("products:scale=1000", "below 2³¹ are possible"),
+        ("products:scale=1000", "fewer than 2³¹ are possible"),
         ("arxiv:seed=-1", "seed=-1 must be 0 or more"),
         ("arxiv:size=2", "unknown option of synthetic-arxiv 'size'"),
         ("proteins:scale=0.01,split=random", "a random split goes by class"),

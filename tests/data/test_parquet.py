@@ -1,4 +1,4 @@
-"""Parquet tables: all that is flat reads as before; what would unfold is refused."""
+"""Parquet tables: flat ones read as pandas reads them; what would unpack to more than memory is refused."""
 
 import numpy as np
 import pandas as pd
@@ -47,13 +47,13 @@ def table(rows=5000):
 def test_flat_tables_read_as_pandas_reads_them(tmp_path, options):
     data = table()
     data.to_parquet(tmp_path / "t.parquet", engine="pyarrow", **options)
-    found = read_parquet(tmp_path / "t.parquet")
-    wanted = pd.read_parquet(tmp_path / "t.parquet")
-    assert list(found.columns) == list(wanted.columns) and found.index.equals(wanted.index)
-    for name in wanted.columns:
-        old, new = wanted[name].astype(object), found[name].astype(object)
+    ours = read_parquet(tmp_path / "t.parquet")
+    expected = pd.read_parquet(tmp_path / "t.parquet")
+    assert list(ours.columns) == list(expected.columns) and ours.index.equals(expected.index)
+    for name in expected.columns:
+        old, new = expected[name].astype(object), ours[name].astype(object)
         assert new.isna().equals(old.isna()) and new[~new.isna()].tolist() == old[~old.isna()].tolist(), name
-        assert pd.api.types.is_numeric_dtype(found[name]) == pd.api.types.is_numeric_dtype(wanted[name]), name
+        assert pd.api.types.is_numeric_dtype(ours[name]) == pd.api.types.is_numeric_dtype(expected[name]), name
 
 
 def test_indices_names_and_tables_without_rows(tmp_path):
@@ -85,16 +85,16 @@ def test_columns_of_lists_are_refused(tmp_path, column, reason):
         read_table(tmp_path / "t.parquet")
 
 
-def test_a_page_header_counts_and_not_what_the_footer_says(tmp_path):
-    """A footer that calls the column small, above a page of 320 MiB."""
+def test_page_headers_count_and_not_the_footer(tmp_path):
+    """The footer declares a small column, but its page unpacks to 320 MiB."""
     path = tmp_path / "t.parquet"
     word = pa.array([bytes(5 * 2**26).decode()])
     pq.write_table(pa.table({"a": word}), path, compression="zstd", use_dictionary=False, write_statistics=False)
     content = path.read_bytes()
     size = pq.read_metadata(path).row_group(0).total_byte_size
-    said = _varint(2 * size)  # as Thrift writes signed numbers
-    assert content.count(said) >= 2
-    path.write_bytes(content[:100] + content[100:].replace(said, b"\x82\x80\x80\x80\x00"[: len(said)]))
+    size_bytes = _varint(2 * size)  # as Thrift writes signed numbers
+    assert content.count(size_bytes) >= 2
+    path.write_bytes(content[:100] + content[100:].replace(size_bytes, b"\x82\x80\x80\x80\x00"[: len(size_bytes)]))
     assert pq.read_metadata(path).row_group(0).total_byte_size < 2**20
     with pytest.raises(InputError, match=r"would unfold to 0\.3 GiB"):
         read_table(path)
@@ -112,8 +112,10 @@ def test_any_damage_gives_one_line(tmp_path):
     path, rng = tmp_path / "t.parquet", np.random.default_rng(1)
     table(200).to_parquet(path)
     whole = path.read_bytes()
-    for place in rng.integers(0, len(whole), 150):
-        path.write_bytes(whole[:place] + bytes([whole[place] ^ 1 << int(rng.integers(8))]) + whole[place + 1 :])
+    for position in rng.integers(0, len(whole), 150):
+        path.write_bytes(
+            whole[:position] + bytes([whole[position] ^ 1 << int(rng.integers(8))]) + whole[position + 1 :]
+        )
         try:
             read_table(path)
         except InputError as error:

@@ -12,8 +12,8 @@ import torch
 from torch_geometric.datasets import HeterophilousGraphDataset
 
 from gst.base.errors import InputError
-from gst.data.info import DatasetInfo
 from gst.data.pyg import Source, fetch
+from gst.data.registry import DatasetInfo
 
 INFO = DatasetInfo("Minesweeper", 6, 4, 3, 2, "rocauc", False, "", "")
 RAW = "minesweeper/raw"
@@ -147,5 +147,5 @@ def test_several_files_name_their_folder(tmp_path):
 def test_a_root_that_cannot_be_written(tmp_path, monkeypatch):
     monkeypatch.setenv("GST_MIRROR", str(write_raw(tmp_path / "mirror")))
     (tmp_path / "file").touch()
-    with pytest.raises(InputError, match=r"cannot write below the data root .*file.* belongs into .GST_MIRROR"):
+    with pytest.raises(InputError, match=r"cannot write below the data root .*file.* set .GST_MIRROR"):
         fetch(SOURCE, INFO, tmp_path / "file")

@@ -68,7 +68,7 @@ class OldLayout:
 
 
 class Reaching:
-    """The same words, after something that is no member."""
+    """The same call, for an attribute that is not a member."""
 
     def __reduce__(self):
         return getattr, (EdgeLayout, "__init__")
@@ -125,12 +125,12 @@ def test_broken_files(tmp_path):
         (graph(y=torch.full((6,), 99)), "y should be labels"),
         (graph(y=torch.zeros(5, 3)), "y should be labels"),
         (graph(y=torch.zeros(6, 3, 2)), "y should be labels"),
-        (graph(y=torch.full((6, 3), 2)), "y has 3 labels a node: they should be 0 or 1"),
+        (graph(y=torch.full((6, 3), 2)), "y has 3 labels per node: they should be 0 or 1"),
         (graph(edge_index=torch.zeros(3, 3, dtype=torch.long)), r"edge_index has shape \(3, 3\)"),
         (graph(edge_index=torch.tensor([[0, 1, 2], [1, 6, 0]])), r"column 1 of edge_index is \[1, 6\]: .* 0 to 5"),
         (graph(edge_index=torch.tensor([[0, 1, -2], [1, 5, 0]])), "column 2 of edge_index"),
         (graph(edge_index=torch.ones(2, 3, dtype=torch.bool)), "edge_index .* should be whole numbers"),
-        (graph(edge_attr=torch.rand(4, 2)), "edge_attr should be a tensor with a row for each of the 3 columns"),
+        (graph(edge_attr=torch.rand(4, 2)), "edge_attr should be a tensor with one row for each of the 3 columns"),
         (graph(val_mask=torch.ones(7, dtype=torch.bool)), "val_mask should be a bool tensor"),
     ],
 )

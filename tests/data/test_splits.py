@@ -39,7 +39,7 @@ def test_random_split_sizes():
     assert torch.bincount(LABELS[random_split(LABELS).val]).tolist() == [30] * 5
 
 
-def test_small_classes_give_what_they_can():
+def test_small_classes_give_fewer_nodes():
     masks = random_split(torch.tensor([0] * 9 + [1] * 3 + [2]))
     assert counts(masks) == [3 + 1 + 1, 3 + 1, 3 + 1]
 

@@ -15,10 +15,10 @@ def test_the_columns_of_to_undirected(ends, chunk):
     index = torch.tensor(ends).t()
     before, symmetrize.CHUNK = symmetrize.CHUNK, chunk
     try:
-        found = symmetric((index[0] * 9 + index[1]).numpy(), nodes=9)
+        columns = symmetric((index[0] * 9 + index[1]).numpy(), nodes=9)
     finally:
         symmetrize.CHUNK = before
-    assert torch.equal(torch.from_numpy(found), to_undirected(index, num_nodes=9))
+    assert torch.equal(torch.from_numpy(columns), to_undirected(index, num_nodes=9))
 
 
 def test_keys_stay_as_they_are():

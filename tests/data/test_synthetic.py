@@ -46,7 +46,7 @@ def test_large_graphs_need_no_square():
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({"nodes": 0}, "nodes=0 must be at least 3 a class"),
+        ({"nodes": 0}, "nodes=0 must be at least 3 per class"),
         ({"classes": 1}, "classes=1 must be 2 or more"),
         ({"degree": 0}, "degree=0 must be above 0"),
         ({"degree": float("nan")}, "degree=nan must be above 0"),

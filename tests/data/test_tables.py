@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from gst.base.errors import InputError
-from gst.data.tables import MOST_LINE, kind_of, read_array, read_npz, read_sparse, read_table, require_kind
+from gst.data.tables import MAX_LINE, kind_of, read_array, read_npz, read_sparse, read_table, require_kind
 
 
 def write(path: Path, text: str) -> Path:
@@ -47,7 +47,7 @@ def test_text_tables(tmp_path, name, text, columns, rows):
         ("cat,0\ndog,1\n", 2, 2),
         ("x,1\n2,3\n", 2, 2),
         ("none,0\n1,2\n", 2, 1),  # as pandas writes numbered columns and an index of this name
-        ("a,b\nc,d\n", 2, 1),  # words alone are a header
+        ("a,b\nc,d\n", 2, 1),  # names only: a header
         ("label\ncat\ndog\n", 1, 2),
         (",a,b\n0,1,2\n", 3, 1),
         (",0,1\n0,0.5,0.1\n", 3, 1),
@@ -57,12 +57,12 @@ def test_text_tables(tmp_path, name, text, columns, rows):
         ('"San Juan, PR",0\n"Ponce, PR",1\n', 2, 2),
     ],
 )
-def test_a_header_is_words_and_no_values(tmp_path, text, columns, rows):
+def test_a_header_has_names_and_no_values(tmp_path, text, columns, rows):
     table = read_table(write(tmp_path / "a.csv", text), names=("id", "source"))
     assert table.shape == (rows, columns)
 
 
-def test_words_without_a_header_are_told_by_their_number(tmp_path):
+def test_a_header_is_recognised_by_the_number_of_rows(tmp_path):
     path = write(tmp_path / "labels.csv", "cat\ndog\n")
     assert len(read_table(path)) == 1
     assert read_table(path, rows=2)[0].tolist() == ["cat", "dog"]
@@ -131,7 +131,7 @@ def test_sparse_formats_without_checks_are_refused(tmp_path):
         read_sparse(tmp_path / "d.npz")
 
 
-def test_formats_are_told_by_the_suffix(tmp_path):
+def test_the_suffix_tells_the_format(tmp_path):
     assert kind_of(Path("a.b.csv.gz")) == ".csv" and kind_of(Path("a.npy.gz")) == ".gz" and kind_of(Path("a")) == ""
     with pytest.raises(InputError, match=r"edges: cannot tell the format of e\.xlsx: .* end in \.csv, \.npy"):
         require_kind(Path("e.xlsx"), "edges", (".csv", ".npy"))
@@ -141,8 +141,8 @@ def test_formats_are_told_by_the_suffix(tmp_path):
 
 def test_lines_have_a_bound_wherever_they_are(tmp_path):
     for name, text in {
-        "one.csv": "7" * (MOST_LINE + 2**21),
-        "late.csv.gz": "0,1\n" + "7" * (MOST_LINE + 2**21),
+        "one.csv": "7" * (MAX_LINE + 2**21),
+        "late.csv.gz": "0,1\n" + "7" * (MAX_LINE + 2**21),
     }.items():
         with pytest.raises(InputError, match=rf"{name} has a line of more than 16 MiB"):
             read_table(write(tmp_path / name, text))

@@ -1,4 +1,4 @@
-"""Files of ``torch.save`` by a reader that calls nothing: all that a graph may hold comes back, nothing else does."""
+"""Files of ``torch.save``: everything that a graph may hold is read, everything else is refused, nothing is called."""
 
 import struct
 import zipfile
@@ -7,7 +7,7 @@ from collections import OrderedDict
 import pytest
 import torch
 
-from gst.data.pickles import MOST_STEPS
+from gst.data.pickles import MAX_STEPS
 from gst.data.torch_file import _DTYPES, _UNTYPED, read_torch
 from reliability.unfolding import LAUGHS, field, number, tensor, text, torch_archive
 
@@ -27,9 +27,9 @@ def test_tensors_of_every_kind(tmp_path, dtype):
 
 def test_tensors_that_share_memory_still_do(tmp_path):
     x = torch.zeros(6)
-    found = back(tmp_path, {"a": x, "b": x[3:]})
-    found["a"][4] = 7
-    assert found["b"].tolist() == [0, 7, 0]
+    loaded = back(tmp_path, {"a": x, "b": x[3:]})
+    loaded["a"][4] = 7
+    assert loaded["b"].tolist() == [0, 7, 0]
 
 
 def test_plain_values(tmp_path):
@@ -47,8 +47,8 @@ def test_plain_values(tmp_path):
 @pytest.mark.parametrize("layout", [torch.sparse_coo, torch.sparse_csr, torch.sparse_csc], ids=str)
 def test_sparse_tensors(tmp_path, layout):
     dense = torch.tensor([[0, 2.0, 0], [3, 0, 4]])
-    found = back(tmp_path, {"x": dense.to_sparse(layout=layout)})["x"]
-    assert found.layout == layout and torch.equal(found.to_dense(), dense)
+    loaded = back(tmp_path, {"x": dense.to_sparse(layout=layout)})["x"]
+    assert loaded.layout == layout and torch.equal(loaded.to_dense(), dense)
 
 
 def test_sparse_indices_outside_are_refused(tmp_path):
@@ -73,32 +73,32 @@ def test_the_pickles_of_these_tests_are_what_torch_writes(tmp_path):
         (field(b"ctorch\nzeros\n" + number(10) + b"\x85R"), "it names torch.zeros"),
         (field(b"ccollections\nCounter\n" + text("aa") + b"\x85R"), "it names collections.Counter"),
         (field(b"ctorch\nFloatStorage\n" + number(10**10) + b"\x85R"), "it calls torch.FloatStorage"),
-        (field(b"ctorch\nFloatStorage\n)\x81"), "it makes a torch.FloatStorage"),
+        (field(b"ctorch\nFloatStorage\n)\x81"), "it creates a torch.FloatStorage"),
         (field(tensor(4, 1, 5)), "another size than its 16 bytes"),
         (field(tensor(4, 1, -4)), "another size"),
         (field(tensor(5, 1, 4)), "reaches beyond its bytes"),
         (field(tensor(2, 4, 4)), "reaches beyond its bytes"),
         (field(tensor(2, 2**62, 4)), "reaches beyond its bytes"),
-        (field(tensor(-1, 1, 4)), "shape of a tensor is none"),
-        (field(tensor(2, -1, 4)), "shape of a tensor is none"),
-        (field(b"ctorch\nSize\n" + b"]\x85R"), "shape of a tensor is none"),
+        (field(tensor(-1, 1, 4)), "a tensor has an invalid shape"),
+        (field(tensor(2, -1, 4)), "a tensor has an invalid shape"),
+        (field(b"ctorch\nSize\n" + b"]\x85R"), "a tensor has an invalid shape"),
         (field(b"ctorch_geometric.data.graph_store\nEdgeLayout\n" + number(1) + b"\x85R"), "not a member"),
         (field(b"ctorch.serialization\n_get_layout\n)\x85R"), "unknown layout"),
         (field(b"ctorch\nint64\n"), "a field holds torch.int64"),
         (field(b"ctorch_geometric.data.data\nData\n)\x81"), "a field holds torch_geometric.data.data.Data"),
-        (b"\x80\x02ctorch_geometric.data.data\nData\n)\x81.", "holds no whole Data"),
+        (b"\x80\x02ctorch_geometric.data.data\nData\n)\x81.", "holds no complete Data"),
         (b"\x80\x02}" + number(1) + b"\x85Ns.", "a key is a tuple"),
         (b"\x80\x02}Ns.", "a step"),
         (b"\x80\x02t.", "lacks its mark"),
         (b"\x80\x02NNb.", "no dict"),
-        (b"\x80\x02N}b.", "needs a Thing"),
+        (b"\x80\x02N}b.", "expects Instance"),
         (b"\x80\x02Na.", "a step"),
         (b"\x80\x02NR.", "a step"),
         (b"\x80\x04\x95" + bytes(8) + b"N.", "the step FRAME"),
         (b"\x80\x02N", "pickle exhausted"),
-        (field(b"]q\x00h\x00a"), "repeats its lists|lists in lists"),
-        (field(LAUGHS), "repeats its lists|lists in lists"),
-        (field(b"](" + b"N" * MOST_STEPS + b"e"), "more than 400000 steps"),
+        (field(b"]q\x00h\x00a"), "nests the same lists|lists nested"),
+        (field(LAUGHS), "nests the same lists|lists nested"),
+        (field(b"](" + b"N" * MAX_STEPS + b"e"), "more than 400000 steps"),
     ],
 )
 def test_what_no_graph_needs_is_refused(tmp_path, content, reason):

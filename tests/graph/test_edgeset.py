@@ -11,13 +11,13 @@ from gst.graph.edgeset import LOOP, EdgeSet, check_graph
 
 
 @given(graphs(), st.booleans(), st.booleans())
-def test_edges_and_arcs_are_what_brute_force_says(data, is_sorted, weighted):
+def test_edges_and_arcs_equal_brute_force(data, is_sorted, weighted):
     columns = [tuple(column) for column in data.edge_index.t().tolist()]
     columns = sorted(columns) if is_sorted else columns
     data.edge_index = torch.tensor(columns).t()
-    given = [1.0 + i / 4 if weighted else 1.0 for i in range(len(columns))]  # sums are exact
+    weights = [1.0 + i / 4 if weighted else 1.0 for i in range(len(columns))]  # sums are exact
     if weighted:
-        data.edge_weight = torch.tensor(given)
+        data.edge_weight = torch.tensor(weights)
     edges = EdgeSet.from_data(data)
 
     proper = {(u, v) for u, v in columns if u != v}
@@ -27,9 +27,9 @@ def test_edges_and_arcs_are_what_brute_force_says(data, is_sorted, weighted):
     if not directed:
         number |= {(v, u): e for (u, v), e in number.items()}
     arcs = sorted(proper, key=lambda arc: (arc[1], arc[0]))
-    weight = [sum(w for w, column in zip(given, columns, strict=True) if column == arc) for arc in arcs]
+    weight = [sum(w for w, column in zip(weights, columns, strict=True) if column == arc) for arc in arcs]
     loops = [
-        sum(w for w, column in zip(given, columns, strict=True) if column == (i, i)) for i in range(data.num_nodes)
+        sum(w for w, column in zip(weights, columns, strict=True) if column == (i, i)) for i in range(data.num_nodes)
     ]
 
     assert edges.directed == directed
@@ -55,7 +55,7 @@ def test_no_edge_at_all(columns):
 
 
 @pytest.mark.parametrize("node", [-1, 3])
-def test_an_edge_set_refuses_nodes_that_are_not_there(node):
+def test_an_edge_set_refuses_unknown_nodes(node):
     with pytest.raises(InputError, match="outside 0 … 2"):
         EdgeSet.from_edge_index(torch.tensor([[0, 1], [1, node]]), num_nodes=3)
 
@@ -63,12 +63,12 @@ def test_an_edge_set_refuses_nodes_that_are_not_there(node):
 @given(graphs(), st.randoms(use_true_random=False))
 def test_subset_is_the_edge_set_of_the_sparse_graph(data, random):
     edges = EdgeSet.from_data(data)
-    keep = torch.tensor([random.random() < 0.6 for _ in range(edges.num_edges)])
-    sparse = edges.sparse_graph(data, keep)
+    keep_mask = torch.tensor([random.random() < 0.6 for _ in range(edges.num_edges)])
+    sparse = edges.sparse_graph(data, keep_mask)
     assert sparse.num_nodes == data.num_nodes
-    subset = edges.subset(keep)
+    subset = edges.subset(keep_mask)
     assert torch.equal(data.edge_index[:, subset.columns], sparse.edge_index)
-    if not keep.any():
+    if not keep_mask.any():
         return
     again = EdgeSet.from_edge_index(sparse.edge_index, data.num_nodes)
     assert torch.equal(again.arcs, subset.arcs)
@@ -95,14 +95,14 @@ def test_every_edge_attribute_is_filtered_alike_and_nodes_stay():
     data.edge_attr = torch.arange(columns).float().unsqueeze(1).repeat(1, 2)
     data.edge_kind = torch.arange(columns)
     edges = EdgeSet.from_data(data)
-    keep = torch.arange(edges.num_edges) % 2 == 0
-    sparse = edges.sparse_graph(data, keep)
+    keep_mask = torch.arange(edges.num_edges) % 2 == 0
+    sparse = edges.sparse_graph(data, keep_mask)
     ids = sparse.edge_kind
     assert torch.equal(sparse.edge_index, data.edge_index[:, ids])
     assert torch.equal(sparse.edge_attr[:, 0].long(), ids)
     assert torch.equal(sparse.edge_weight, data.edge_weight[ids])
     assert torch.equal(sparse.x, data.x) and torch.equal(sparse.y, data.y)
-    assert sorted(ids.tolist()) == edges.to_columns(keep, True).nonzero().flatten().tolist()
+    assert sorted(ids.tolist()) == edges.to_columns(keep_mask, True).nonzero().flatten().tolist()
 
 
 def test_components():
@@ -132,19 +132,19 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("words", BAD)
-def test_bad_graphs_get_one_clear_line(words):
+@pytest.mark.parametrize("message", BAD)
+def test_bad_graphs_get_one_clear_line(message):
     with pytest.raises(InputError) as caught:
-        check_graph(BAD[words])
-    assert words in str(caught.value) and "\n" not in str(caught.value)
+        check_graph(BAD[message])
+    assert message in str(caught.value) and "\n" not in str(caught.value)
 
 
 def test_subsets_of_more_edges_than_a_word_has_bits():
     torch.manual_seed(0)
     index = torch.randint(60, (2, 900))
     edges = EdgeSet.from_edge_index(torch.cat([index, index.flip(0)], 1), 60)
-    keep = torch.rand(edges.num_edges) < 0.4
-    subset, column = edges.subset(keep), edges.to_columns(keep, True)
-    number = torch.cat([keep.cumsum(0) - 1, torch.tensor([LOOP])])
-    assert torch.equal(subset.columns, edges.columns[column]) and torch.equal(subset.pairs, edges.pairs[:, keep])
+    keep_mask = torch.rand(edges.num_edges) < 0.4
+    subset, column = edges.subset(keep_mask), edges.to_columns(keep_mask, True)
+    number = torch.cat([keep_mask.cumsum(0) - 1, torch.tensor([LOOP])])
+    assert torch.equal(subset.columns, edges.columns[column]) and torch.equal(subset.pairs, edges.pairs[:, keep_mask])
     assert torch.equal(subset.column_edge, number[edges.column_edge[column]])

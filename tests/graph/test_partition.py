@@ -36,7 +36,7 @@ def test_more_parts_than_nodes_is_refused():
         metis(EdgeSet.from_edge_index(ring_of_cliques(2, 4), 8), 9)
 
 
-def test_streamed_parts_are_full_and_follow_the_edges(monkeypatch):
+def test_streamed_parts_are_balanced_and_follow_the_edges(monkeypatch):
     edges = EdgeSet.from_edge_index(ring_of_cliques(20, 10), 200)
     part = streamed(edges, 10, seed=1)
     sizes = torch.bincount(part, minlength=10)

@@ -36,7 +36,7 @@ def test_exact_on_several_blocks_and_components(directed):
 
 @pytest.fixture(params=["double", "single"])
 def precision(request, monkeypatch):
-    """Small graphs solved as they are, and as large ones would be."""
+    """Small graphs, solved as such and by the solver for large ones."""
     if request.param == "single":
         monkeypatch.setattr(large_laplacian, "LARGE", 1)
 
@@ -54,17 +54,17 @@ def test_projections_keep_their_stated_error(precision, directed):
 def test_the_number_of_threads_changes_no_bit():
     edges = EdgeSet.from_data(random_graph(nodes=70_000, edges=140_000))
     weight, before = np.ones(edges.num_edges), torch.get_num_threads()
-    found = []
+    results = []
     try:
         for threads in (1, 2):
             torch.set_num_threads(threads)
-            found.append(large_laplacian.projected_resistance(edges, weight, 8, 0))
+            results.append(large_laplacian.projected_resistance(edges, weight, 8, 0))
     finally:
         torch.set_num_threads(before)
-    assert np.array_equal(*found)
+    assert np.array_equal(*results)
 
 
-def test_a_bridge_resists_like_its_own_wire():
+def test_a_bridge_has_the_resistance_of_its_edge():
     edges = EdgeSet.from_edge_index(torch.tensor([[0, 1, 2], [1, 2, 3]]), num_nodes=5)
     weight = torch.tensor([1.0, 2.0, 4.0])
     expected = torch.tensor([1.0, 0.5, 0.25], dtype=torch.float64)
@@ -77,10 +77,10 @@ def test_single_precision_solves_to_its_tolerance(directed):
     edges = EdgeSet.from_data(random_graph(nodes=300, edges=350, directed=directed))  # several components
     weight = np.random.default_rng(0).uniform(0.1, 10, edges.num_edges)
     right = np.random.default_rng(1).standard_normal((300, 5))
-    right[:, 3], right[:, 4] = 1, 0  # in the null space, and nothing at all
+    right[:, 3], right[:, 4] = 1, 0  # in the null space, and zero
     double = Laplacian(edges, weight).solve(right, 1e-12)
-    room = [np.empty((300, 5), np.float32) for _ in range(3)]
-    single = large_laplacian.LargeLaplacian(edges, weight).solve(right.astype(np.float32), room)
+    work = [np.empty((300, 5), np.float32) for _ in range(3)]
+    single = large_laplacian.LargeLaplacian(edges, weight).solve(right.astype(np.float32), work)
     assert np.isfinite(single).all()
     assert np.abs(single - double).max() < 2e-3 * np.abs(double).max()
     assert np.abs(single[:, 3:]).max() < 1e-4

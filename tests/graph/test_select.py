@@ -25,11 +25,11 @@ def test_top_k_is_a_sort_by_score_then_id(scores, dtype, data):
 
 @given(st.lists(st.tuples(st.booleans(), st.sampled_from([0.0, 0.3, 0.7, 1.0])), min_size=1, max_size=20), st.data())
 def test_exchange_drops_the_lowest_and_regrows_the_highest(edges, data):
-    keep = torch.tensor([kept for kept, _ in edges])
+    keep_mask = torch.tensor([kept for kept, _ in edges])
     scores = torch.tensor([score for _, score in edges])
-    kept, pruned = keep.nonzero().flatten().tolist(), (~keep).nonzero().flatten().tolist()
+    kept, pruned = keep_mask.nonzero().flatten().tolist(), (~keep_mask).nonzero().flatten().tolist()
     count = data.draw(st.integers(0, min(len(kept), len(pruned))))
-    after = exchange(keep, scores, count)
+    after = exchange(keep_mask, scores, count)
     dropped = sorted(kept, key=lambda e: (scores[e], -e))[:count]
     grown = sorted(pruned, key=lambda e: (-scores[e], e))[:count]
     assert set(after.nonzero().flatten().tolist()) == set(kept) - set(dropped) | set(grown)
@@ -48,13 +48,13 @@ def test_bad_sparsity(bad):
 
 
 @pytest.mark.parametrize("bad", ["0.5", True, False, 0.5j, [0.5], torch.tensor(0.5)])
-def test_a_sparsity_of_another_type_is_named(bad):
+def test_a_sparsity_of_the_wrong_type_is_named(bad):
     with pytest.raises(InputError, match=f"sparsity is a {type(bad).__name__} .*: int or float is needed"):
         budget(10, sparsity=bad)
 
 
 @pytest.mark.parametrize("bad", [1.5, "3", True, float("nan"), torch.tensor(3)])
-def test_a_count_of_another_type_is_named(bad):
+def test_a_count_of_the_wrong_type_is_named(bad):
     with pytest.raises(InputError, match=f"keep is a {type(bad).__name__} .*: int is needed"):
         budget(10, keep=bad)
 

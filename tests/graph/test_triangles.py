@@ -8,7 +8,7 @@ from torch_geometric.data import Data
 
 import gst
 from graphs import graphs, random_graph
-from gst.data.registry import ENTRIES
+from gst.data.registry import DATASETS
 from gst.graph.edgeset import EdgeSet
 from gst.graph.triangles import triangles
 from gst.storage.paths import data_root, mirror_root
@@ -17,10 +17,10 @@ REAL = ["Cora", "CiteSeer", "PubMed"]
 
 
 def real_edges(name: str) -> EdgeSet:
-    """The edges of a published graph, where its raw files are at hand."""
-    raw_files = ENTRIES[name].make.args[0].raw_files  # type: ignore[attr-defined]
-    places = [place for place in (data_root(), mirror_root()) if place]
-    if not any(all(file.is_file() for file in raw_files(place)) for place in places):
+    """The edges of a published graph, if its raw files are available."""
+    raw_files = DATASETS[name].make.args[0].raw_files  # type: ignore[attr-defined]
+    roots = [root for root in (data_root(), mirror_root()) if root]
+    if not any(all(file.is_file() for file in raw_files(root)) for root in roots):
         pytest.skip(f"no raw files of {name} in $GST_DATA or $GST_MIRROR")
     return EdgeSet.from_data(gst.load(name))
 
@@ -45,7 +45,7 @@ def dense(edges: EdgeSet) -> torch.Tensor:
 
 
 @given(graphs(max_nodes=15))
-def test_equal_the_square_of_the_adjacency(data):
+def test_triangles_equal_the_square_of_the_adjacency(data):
     edges = EdgeSet.from_data(data)
     adjacency = dense(edges)
     u, v = edges.pairs
@@ -87,7 +87,7 @@ def test_a_subset_of_edges_has_its_own_triangles():
 
 @pytest.mark.real
 @pytest.mark.parametrize("name", REAL)
-def test_equal_networkit(name):
+def test_triangles_equal_networkit(name):
     edges = real_edges(name)
     expected = by_networkit(edges, lambda nk, graph, found: found)
     assert torch.equal(triangles(edges), expected.long())

@@ -12,13 +12,13 @@ from graphs import random_graph
 from gst.graph.edgeset import EdgeSet
 from gst.inference.cost import amdahl_limit, count_macs, paper_macs
 from gst.nn.backbones import BACKBONES
+from gst.nn.backbones.gat import GATLayer
 from gst.nn.features import SparseFeatures, as_features
-from gst.nn.layers import GATLayer
 from gst.sparse import kernels
 
 
 class Products(TorchDispatchMode):
-    """Counts the multiplications of every matrix product, torch's or our own: stored entries times width."""
+    """Counts the multiplications of every matrix product, of torch or of gst: stored entries times width."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -34,7 +34,7 @@ class Products(TorchDispatchMode):
                 self.dense += left.shape[0] * left.shape[1] * right.shape[1]
         return func(*args, **(kwargs or {}))
 
-    def own(self, crow, col, values, x, *rest, **named):
+    def of_kernel(self, crow, col, values, x, *rest, **named):
         self.sparse += col.size * x.shape[1]
         return PRODUCT(crow, col, values, x, *rest, **named)
 
@@ -53,7 +53,7 @@ def test_counts_are_those_of_the_products(backbone, hidden, thin, monkeypatch):
     assert isinstance(x, SparseFeatures) == thin
     model = BACKBONES[backbone](40, hidden, 3, layers=3, **({"heads": 2} if backbone == "gat" else {})).eval()
     with torch.no_grad(), Products() as seen:
-        monkeypatch.setattr(kernels, "product", seen.own)
+        monkeypatch.setattr(kernels, "product", seen.of_kernel)
         model.run(x, edges.adjacency.blocks(3))
     macs = count_macs(model, x, edges.adjacency.pattern.nnz)
     of_features = macs.dense - seen.dense if thin else 0  # torch sees them as sparse products
@@ -71,7 +71,7 @@ def test_a_full_graph_costs_what_torch_counts_of_dense_matrices(nodes, inputs, h
     assert nnz == nodes**2
     matrix, hidden_state = torch.rand(nodes, nodes), torch.rand(nodes, inputs)
     counts = []
-    for order in range(4):  # every order of every layer: ours is the cheapest
+    for order in range(4):  # every order of every layer: the counted one is the cheapest
         with FlopCounterMode(display=False) as flops:
             state: Tensor = hidden_state
             for i, layer in enumerate(model.layers):

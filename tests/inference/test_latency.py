@@ -4,7 +4,7 @@ from torch_geometric.nn.models import GCN
 
 import gst
 from graphs import random_graph
-from gst.after.inspect import homophily, inspect_run
+from gst.after.structure import homophily, inspect_run
 from gst.graph.edgeset import EdgeSet
 from gst.inference import latency as measure
 from gst.inference.latency import inference_times, latency, summary, take_turns
@@ -23,47 +23,47 @@ def test_times_of_backbones_and_own_models():
         assert times["speedup"] == times["dense_ms"] / times["sparse_ms"]
 
 
-def test_programs_take_turns_and_warm_rounds_do_not_count():
+def test_programs_take_turns_and_warm_up_rounds_are_not_timed():
     calls = []
     times = take_turns({"a": lambda: calls.append("a"), "b": lambda: calls.append("b")}, repeats=4)
-    assert "".join(calls) == "baab" * ((4 + measure.WARM) // 2) + "ba", "every other round backwards"
+    assert "".join(calls) == "baab" * ((4 + measure.WARM) // 2) + "ba", "every other round is reversed"
     assert [len(taken) for taken in times.values()] == [4, 4]
 
 
 def test_median_and_quartiles():
-    found = summary([(4.0, 1.0), (2.0, 1.0), (1.0, 3.0), (3.0, 1.0), (5.0, 2.0)])
-    assert found == {"ms": 3.0, "low_ms": 2.0, "high_ms": 4.0, "cpu_ms": 1.0}
+    times = [(4.0, 1.0), (2.0, 1.0), (1.0, 3.0), (3.0, 1.0), (5.0, 2.0)]
+    assert summary(times) == {"ms": 3.0, "low_ms": 2.0, "high_ms": 4.0, "cpu_ms": 1.0}
     assert summary([(7.0, 6.0)]) == {"ms": 7.0, "low_ms": 7.0, "high_ms": 7.0, "cpu_ms": 6.0}
 
 
 def test_speed_ups_and_the_limit_follow_from_the_times(monkeypatch):
     data = random_graph(nodes=40, edges=120)
     sparse = gst.Random(sparsity=0.5)(data)
-    given = {"dense": 10.0, "sparse": 6.0, "reordered": 5.0, "no_edges": 2.0}
+    times = {"dense": 10.0, "sparse": 6.0, "reordered": 5.0, "no_edges": 2.0}
 
     def clock(programs, repeats):
-        return {name: [(given[name], 2 * given[name])] * repeats for name in programs}
+        return {name: [(times[name], 2 * times[name])] * repeats for name in programs}
 
     monkeypatch.setattr(measure, "take_turns", clock)
-    found = latency(BACKBONES["gcn"](5, 8, 3), data, sparse, "rcm", repeats=3)
+    report = latency(BACKBONES["gcn"](5, 8, 3), data, sparse, "rcm", repeats=3)
     kept = (sparse.num_edges + 40) / (data.num_edges + 40)  # the diagonal stays
-    assert found["edge_share"] == pytest.approx(0.8) and found["entries_kept"] == pytest.approx(kept)
-    assert found["limit"] == pytest.approx(1 / (0.2 + 0.8 * kept))
-    assert found["speedup"] == {"sparse": pytest.approx(10 / 6), "reordered": 2.0}
-    assert found["share_of_limit"]["reordered"] == pytest.approx(2 * (0.2 + 0.8 * kept))
-    assert found["cpu"]["speedup"] == found["speedup"] and found["layout"] == "rcm"
-    assert found["dense"]["macs_dense_part"] == found["sparse"]["macs_dense_part"]
-    assert found["sparse"]["macs_sparse_part"] / found["dense"]["macs_sparse_part"] == pytest.approx(kept)
-    assert found["paper_macs"]["sparse"] == round(found["paper_macs"]["dense"] * sparse.num_edges / data.num_edges)
+    assert report["edge_share"] == pytest.approx(0.8) and report["entries_kept"] == pytest.approx(kept)
+    assert report["limit"] == pytest.approx(1 / (0.2 + 0.8 * kept))
+    assert report["speedup"] == {"sparse": pytest.approx(10 / 6), "reordered": 2.0}
+    assert report["share_of_limit"]["reordered"] == pytest.approx(2 * (0.2 + 0.8 * kept))
+    assert report["cpu"]["speedup"] == report["speedup"] and report["layout"] == "rcm"
+    assert report["dense"]["macs_dense_part"] == report["sparse"]["macs_dense_part"]
+    assert report["sparse"]["macs_sparse_part"] / report["dense"]["macs_sparse_part"] == pytest.approx(kept)
+    assert report["paper_macs"]["sparse"] == round(report["paper_macs"]["dense"] * sparse.num_edges / data.num_edges)
 
 
 def test_own_models_have_times_but_no_macs():
     data = random_graph(nodes=40, edges=120)
-    found = latency(GCN(5, 8, 2, 3), data, gst.Random(sparsity=0.5)(data), repeats=2)
-    assert found["dense"]["ms"] > 0 and "macs" not in found["dense"] and "paper_macs" not in found
+    report = latency(GCN(5, 8, 2, 3), data, gst.Random(sparsity=0.5)(data), repeats=2)
+    assert report["dense"]["ms"] > 0 and "macs" not in report["dense"] and "paper_macs" not in report
 
 
-def test_inspection_counts_what_is_there():
+def test_inspection_counts_nodes_and_edges():
     data = random_graph(nodes=40, edges=120, loops=True)
     result = gst.sparsify(data, sparsity=0.9, **QUICK)
     facts = inspect_run(result)

@@ -2,16 +2,19 @@
 
 import pytest
 import torch
-from contract import DRAWN, LEARNED, METHODS, REGISTRY, TOPOLOGY, check, column_opinion, renamed
+from contract import DRAWN, METHODS, REGISTRY, TOPOLOGY, column_opinion, renamed
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
 from torch_geometric.data import Data
 
 from graphs import KINDS, graphs, pairs, random_graph
 from gst import Random
-from gst.methods import TopologySparsifier, ugs
-from gst.methods.iterative import IterativeSparsifier
+from gst.graph.edgeset import EdgeSet
+from gst.graph.select import budget, top_k
+from gst.methods import DynamicSparsifier, ugs
 from gst.storage.cache import Cache
+from gst.testing import check_fit, check_graph, check_mask, check_sparsifier
 
 SPARSITIES = [round(0.1 * tenth, 1) for tenth in range(10)]
 
@@ -29,16 +32,25 @@ SHAPES = {
 
 
 def every_budget(name: str, data: Data, folder, sparsities=SPARSITIES) -> None:
-    """Learned methods share what they store between the budgets, as a sweep does."""
-    more = {"cache": Cache(folder)} if name in LEARNED else {}
-    for sparsity in sparsities:
-        check(METHODS[name](sparsity=sparsity, **more), data, sparsity=sparsity)
-    for keep in (0, 1):
-        check(METHODS[name](keep=keep, **more), data, keep=keep)
+    """Methods share what they store between the budgets, as a sweep does."""
+    for amount in [*({"sparsity": sparsity} for sparsity in sparsities), {"keep": 0}, {"keep": 1}]:
+        check_fit(METHODS[name](**amount, cache=Cache(folder)), data, **amount)
 
 
 def test_nobody_is_left_out():
     assert set(REGISTRY) <= set(METHODS)
+
+
+@pytest.mark.parametrize("name", ["random", "dspar", "deploy", "gst", "ugs"])
+def test_the_exported_tester_passes_what_keeps_the_contract(name):
+    check_sparsifier(METHODS[name])
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_methods_can_be_cloned(name):
+    method = METHODS[name](sparsity=0.5)
+    copy = clone(method)
+    assert repr(copy) == repr(method) and copy.get_params().keys() == method.get_params().keys()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -57,14 +69,20 @@ def test_graphs_of_odd_shape(name, shape, tmp_path):
 @pytest.mark.parametrize("name", TOPOLOGY)
 @given(data=graphs(), sparsity=st.floats(0, 0.99))
 def test_graphs_nobody_thought_of(name, data, sparsity):
-    check(TOPOLOGY[name](sparsity=sparsity), data, sparsity=sparsity)
+    method, edges = TOPOLOGY[name](sparsity=sparsity), EdgeSet.from_data(data)
+    keep_mask, scores = method.select(edges)
+    assert torch.equal(method.score(data), edges.to_columns(scores, torch.inf))
+    assert torch.equal(keep_mask, top_k(scores, budget(edges.num_edges, sparsity)))
+    mask = edges.to_columns(keep_mask, True)
+    check_mask(data, mask, sparsity=sparsity)
+    check_graph(data, method(data), mask)
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_sparsity_zero_is_identity(name):
     data = random_graph(nodes=20, edges=40, loops=True, duplicates=True)
     method = METHODS[name](sparsity=0.0)
-    sparse = method.fit(data).transform(data) if name in LEARNED else method(data)
+    sparse = method(data)
     assert torch.equal(sparse.edge_index, data.edge_index)
 
 
@@ -77,7 +95,7 @@ def test_same_seed_same_mask_and_the_callers_random_numbers_untouched(name):
         expected = torch.rand(3)
         torch.manual_seed(state)
         method = METHODS[name](sparsity=0.5, seed=3)
-        graphs_found.append(method.fit(data).transform(data) if name in LEARNED else method(data))
+        graphs_found.append(method(data))
         assert torch.equal(torch.rand(3), expected)
     assert torch.equal(graphs_found[0].edge_index, graphs_found[1].edge_index)
 
@@ -86,11 +104,11 @@ def test_same_seed_same_mask_and_the_callers_random_numbers_untouched(name):
 @pytest.mark.parametrize("name", METHODS)
 def test_names_of_nodes_do_not_matter(name, kind, monkeypatch):
     monkeypatch.setattr(ugs, "NOISE", 0.0)  # drawn by edge id
-    given = {"tune": False} if not isinstance(METHODS[name](keep=1), (TopologySparsifier, IterativeSparsifier)) else {}
-    given |= {"dropout": 0.0, "sample": 100} if name.startswith("wd") else {"dropout": 0.0} if name in LEARNED else {}
+    given = {"tune": False} if isinstance(METHODS[name](keep=1), DynamicSparsifier) else {}
+    given |= {"dropout": 0.0, "sample_size": 100} if name.startswith("wd") else {"dropout": 0.0}
     method = METHODS[name](sparsity=0.5, **given)
     # a greedy takes equals by id, and eight turns of it meet some: tests/greedy has the exact one
-    by_ids = name in ("importance", "gst-deploy", "gst-deploy-gat", "gst-retrain-sage")
+    by_ids = name in ("importance", "deploy", "deploy-gat", "retrain", "retrain-sage")
     if (isinstance(method, DRAWN) and getattr(method, "sample", True)) or by_ids:
         pytest.skip("goes by ids: a draw, ranks of equals, or what the user brought")
     data = random_graph(nodes=20, edges=40, **kind)

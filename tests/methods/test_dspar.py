@@ -3,7 +3,6 @@ from itertools import combinations, permutations
 import numpy as np
 import pytest
 import torch
-from contract import check_mask
 from hypothesis import given
 from scipy.stats import chi2
 from torch_geometric.data import Data
@@ -14,6 +13,7 @@ from gst.graph.edgeset import EdgeSet
 from gst.graph.sampling import gumbel_scores, inverse_inclusion
 from gst.graph.select import top_k
 from gst.methods.dspar import DSpar, dspar_rates
+from gst.testing import check_mask
 
 DRAWS = 5000
 

@@ -5,12 +5,10 @@ import gst
 from graphs import random_graph
 from gst import MEST, SET, SNFS, SNIP, InputError, RigL
 from gst.base.randomness import seeded
-from gst.methods import dst
-from gst.methods import gst as loop
-from gst.nn.masker import Masker
+from gst.methods import dynamic, mest, rigl, snfs, snip
 from gst.storage.checkpoint import Checkpoint
-from gst.train.anchor import find_anchor
-from gst.train.run import Problem
+from gst.train.anchor import anchored_trainer, find_anchor
+from gst.train.settings import Masking
 
 FEW = {"hidden": 8, "anchor_epochs": 4, "sparse_epochs": 9, "interval": 2, "cache": False}
 METHODS = [SET, RigL, SNFS, MEST]
@@ -24,27 +22,28 @@ def fit(method, data=None, **more):
 @pytest.fixture
 def updates(monkeypatch):
     """Every update of a fit: the mask before and after, both scores, and the count."""
-    seen, real = [], loop.exchange
+    seen, real = [], dynamic.exchange
 
     def watched(keep, drop, count, grow, choose):
         after = real(keep, drop, count, grow, choose)
         seen.append((keep, after, drop, grow, count))
         return after
 
-    monkeypatch.setattr(loop, "exchange", watched)
+    monkeypatch.setattr(dynamic, "exchange", watched)
     return seen
 
 
 @pytest.fixture
 def gradients(monkeypatch):
     """Every gradient that a fit asks for, with the weights of that moment."""
-    seen, real = [], dst.gradient
+    seen, real = [], dynamic.gradient
 
-    def watched(problem, trainer, keep):
-        seen.append((real(problem, trainer, keep), dst.edge_weights(problem, trainer)))
+    def watched(run, trainer, keep_mask):
+        seen.append((real(run, trainer, keep_mask), dynamic.edge_weights(run, trainer)))
         return seen[-1][0]
 
-    monkeypatch.setattr(dst, "gradient", watched)
+    for module in (mest, rigl, snfs, snip):
+        monkeypatch.setattr(module, "gradient", watched)
     return seen
 
 
@@ -86,10 +85,11 @@ def test_regrowth_at_random_is_uniform(method):
     """Of 30 pruned edges each comes back as often as any other: χ² of 1200 draws of 5."""
     keep = torch.zeros(40, dtype=torch.bool)
     keep[:10] = True
-    at, counts, rule = type("At", (), {"keep": keep}), torch.zeros(40), method(keep=1)
+    phase, counts, rule = dynamic.SparsePhase(None, keep), torch.zeros(40), method(keep=1)
     with seeded(0):
         for _ in range(1200):
-            counts += loop.exchange(keep, torch.arange(40.0), 5, rule.grow_scores(None, at)).float()
+            drop = torch.arange(40.0)
+            counts += dynamic.exchange(keep, drop, 5, rule.grow_scores(None, phase, drop)).float()
     came = counts[10:]
     assert int(came.sum()) == 6000 and float(((came - 200) ** 2 / 200).sum()) < 58  # 0.999 quantile, 29 degrees
 
@@ -97,25 +97,22 @@ def test_regrowth_at_random_is_uniform(method):
 def test_snip_keeps_what_the_loss_is_most_sensitive_to_at_the_anchor():
     data = random_graph(nodes=40, edges=120)
     est = fit(SNIP, data)
-    problem = Problem(data, **FEW)
-    network = problem.network()
-    with seeded(1):
-        masker = Masker(problem.x.shape[1])
-        anchor = find_anchor(problem, network, masker)
-    problem.trainer(network, masker).restore({"model": anchor.model, "masker": anchor.masker})
+    run = est.run(data)
+    anchor = find_anchor(run, Masking())
+    network = anchored_trainer(run, anchor, Masking()).network
     values = anchor.mask.clone().requires_grad_()
     network.module.eval()
-    problem.task.loss(network.logits(problem.edges, values)[problem.task.train]).backward()
+    run.task.loss(network.logits(run.edges, values)[run.task.train]).backward()
     wanted = (anchor.mask * values.grad).abs()
-    assert torch.allclose(est.scores_, problem.edges.to_columns(wanted.double(), torch.inf), atol=1e-9)
-    lowest = est.scores_[est.mask_].min()
-    assert bool((est.scores_[~est.mask_] <= lowest).all())
-    assert all(step["swapped"] == 0 for step in est.history_)
+    assert torch.allclose(est.result_.scores, run.edges.to_columns(wanted.double(), torch.inf), atol=1e-9)
+    lowest = est.result_.scores[est.result_.edge_mask].min()
+    assert bool((est.result_.scores[~est.result_.edge_mask] <= lowest).all())
+    assert all(step["swapped"] == 0 for step in est.found_.history)
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_without_tuning_all_are_gst_without_tuning(method):
-    assert torch.equal(fit(method, tune=False).mask_, fit(gst.GST, tune=False).mask_)
+    assert torch.equal(fit(method, tune=False).result_.edge_mask, fit(gst.GST, tune=False).result_.edge_mask)
 
 
 @pytest.mark.parametrize("method", [SNIP, *METHODS])
@@ -130,8 +127,10 @@ def test_resumed_in_the_sparse_phase(method, tmp_path):
     with pytest.raises(KeyboardInterrupt), Checkpoint(tmp_path, every=0) as checkpoint:
         fit(method, watch=cut, checkpoint=checkpoint)
     found = fit(method, checkpoint=tmp_path)
-    assert torch.equal(found.mask_, wanted.mask_) and torch.equal(found.scores_, wanted.scores_)
-    assert torch.equal(found.logits_, wanted.logits_) and found.history_ == wanted.history_
+    assert torch.equal(found.result_.edge_mask, wanted.result_.edge_mask) and torch.equal(
+        found.result_.scores, wanted.result_.scores
+    )
+    assert torch.equal(found.found_.logits, wanted.found_.logits) and found.found_.history == wanted.found_.history
 
 
 def test_options_are_checked():

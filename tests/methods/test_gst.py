@@ -11,6 +11,7 @@ from graphs import random_graph
 from gst import GST, InputError
 from gst.graph.edgeset import EdgeSet
 from gst.graph.select import top_k
+from gst.methods.gst import Criteria
 from gst.nn.backbones import BACKBONES
 from gst.storage.cache import Cache
 from gst.train.task import Task
@@ -26,7 +27,7 @@ def fit(data=None, **kwargs):
 def test_same_seed_same_bits_and_another_seed_other_ones(backbone):
     first, second = fit(backbone=backbone), fit(backbone=backbone)
     assert same(first, second)
-    assert not torch.equal(first.logits_, fit(backbone=backbone, seed=1).logits_)
+    assert not torch.equal(first.found_.logits, fit(backbone=backbone, seed=1).found_.logits)
 
 
 def test_global_random_numbers_are_left_alone():
@@ -53,19 +54,12 @@ def test_cached_anchor_gives_the_same_bits_and_serves_every_sparsity(tmp_path, m
     assert same(fresh, fit(data, cache=cache))
 
 
-def test_anchor_can_be_handed_on():
-    data = random_graph(nodes=40, edges=120)
-    first = fit(data)
-    second = GST(sparsity=0.5, **QUICK).fit(data, anchor=first.anchor_)
-    assert same(first, second)
-
-
 def test_anchor_holds_copies_of_the_best_epoch():
     data = random_graph(nodes=40, edges=120)
     vals = []
     est = fit(data, watch=lambda step: vals.append(step.val) if step.phase == "anchor" else None)
     assert est.anchor_.val == max(vals) and est.anchor_.epoch == vals.index(max(vals)) + 1
-    network = gst.train.models.build_network(None, "gcn", data, 3, est.settings_)
+    network = gst.train.models.build_network(None, "gcn", data, 3, est.result_.training)
     network.module.load_state_dict(est.anchor_.model)
     network.module.eval()
     logits = network.logits(EdgeSet.from_data(data), est.anchor_.mask)
@@ -74,16 +68,16 @@ def test_anchor_holds_copies_of_the_best_epoch():
 
 def test_no_tuning_keeps_the_one_shot_mask():
     est = fit(tune=False)
-    assert torch.equal(est.keep_, top_k(est.anchor_.mask, int(est.keep_.sum())))
-    assert all(step["swapped"] == 0 for step in est.history_)
+    assert torch.equal(est.found_.keep_mask, top_k(est.anchor_.mask, int(est.found_.keep_mask.sum())))
+    assert all(step["swapped"] == 0 for step in est.found_.history)
 
 
 def test_updates_follow_the_schedule():
     est = GST(sparsity=0.5, **{**QUICK, "sparse_epochs": 10, "interval": 3}).fit(random_graph(nodes=40, edges=120))
-    kept = int(est.keep_.sum())
+    kept = int(est.found_.keep_mask.sum())
     pruned = est.edges_.num_edges - kept
     expected = {3 * mu: int(0.3 * (1 - mu / 4) * min(kept, pruned)) for mu in (1, 2, 3)}
-    assert {step["epoch"]: step["swapped"] for step in est.history_ if step["swapped"]} == expected
+    assert {step["epoch"]: step["swapped"] for step in est.found_.history if step["swapped"]} == expected
 
 
 @pytest.mark.parametrize(("off", "other"), [("semantic", "topology"), ("topology", "semantic")])
@@ -102,11 +96,11 @@ def test_result_is_what_the_returned_model_gives_on_the_returned_graph():
     data = random_graph(nodes=40, edges=120, loops=True, duplicates=True)
     est = fit(data)
     sparse, task = est.transform(data), Task.from_data(data)
-    est.model_.eval()
+    est.result_.model.eval()
     with torch.no_grad():
-        logits = est.model_(sparse.x, sparse.edge_index)
-    assert torch.allclose(logits, est.logits_, atol=1e-5)
-    assert est.val_ == max(step["val"] for step in est.history_) == task.score(logits[task.val], "val")
+        logits = est.result_.model(sparse.x, sparse.edge_index)
+    assert torch.allclose(logits, est.found_.logits, atol=1e-5)
+    assert est.found_.val == max(step["val"] for step in est.found_.history) == task.score(logits[task.val], "val")
 
 
 class Tutorial(nn.Module):
@@ -162,7 +156,7 @@ def test_own_models_end_to_end(name, directed):
     torch.manual_seed(0)
     model = OWN[name]()
     before = {key: value.clone() for key, value in model.state_dict().items()}
-    result = gst.sparsify(data, model=model, sparsity=0.5, dense=True, retrain=True, **QUICK)
+    result = gst.sparsify(data, "gst", model=model, sparsity=0.5, dense=True, retrain=True, **QUICK)
     assert all(torch.equal(before[key], value) for key, value in model.state_dict().items()), "the user's own changed"
     assert result.metrics["edges_kept"] == result.metrics["edges_total"] - round(0.5 * result.metrics["edges_total"])
     result.model.eval()
@@ -178,10 +172,10 @@ def test_own_model_and_native_backbone_agree_on_the_same_task():
     data = random_graph(nodes=40, edges=120)
     native = fit(data, backbone="gcn")
     own = GCN(5, 8, 2, 3)
-    for ours, theirs in zip(native.model_.layers, own.convs, strict=True):
+    for ours, theirs in zip(native.result_.model.layers, own.convs, strict=True):
         theirs.lin.weight.data, theirs.bias.data = ours.weight.data.t().contiguous(), ours.bias.data
     sparse = native.transform(data)
-    assert torch.allclose(own.eval()(sparse.x, sparse.edge_index), native.logits_, atol=1e-5)
+    assert torch.allclose(own.eval()(sparse.x, sparse.edge_index), native.found_.logits, atol=1e-5)
 
 
 def test_what_cannot_work_is_refused_with_a_reason():
@@ -205,15 +199,18 @@ def test_settings_are_checked_before_any_work():
     for bad, words in [
         ({"sparsity": 1.0}, "outside \\[0, 1\\)"),
         ({}, "either sparsity= .* or keep="),
-        ({"sparsity": 0.5, "anchor_epoch": 3}, "unknown setting 'anchor_epoch'"),
-        ({"sparsity": 0.5, "lr": -1}, "setting lr = -1: .*greater than 0"),
-        ({"sparsity": 0.5, "matrix": "hessian"}, "setting matrix = 'hessian'"),
-        ({"sparsity": 0.5, "eigenpairs": 0}, "setting eigenpairs = 0"),
+        ({"sparsity": 0.5, "lr": -1}, "lr = -1: .*greater than 0"),
+        ({"sparsity": 0.5, "matrix": "hessian"}, "matrix = 'hessian'"),
+        ({"sparsity": 0.5, "eigenpairs": 0}, "eigenpairs = 0"),
         ({"sparsity": 0.5, "matrix": "adjacency", "eigenpairs": "all"}, "needs a number of eigenpairs"),
         ({"sparsity": 0.5, "semantic": False, "topology": False}, "both off"),
     ]:
         with pytest.raises(InputError, match=words):
             GST(**bad)
+    with pytest.raises(InputError, match="unknown argument 'anchor_epoch' of method gst"):
+        gst.sparsify(random_graph(), "gst", sparsity=0.5, anchor_epoch=3)
+    with pytest.raises(InputError, match="unknown argument 'anchor_epoch' of GST"):
+        GST(sparsity=0.5).set_params(anchor_epoch=3)
     with pytest.raises(InputError, match="device 'moon'"):
         GST(sparsity=0.5, device="moon", **QUICK).fit(random_graph())
     with pytest.raises(InputError, match="unknown backbone 'gnc': did you mean"):
@@ -221,7 +218,7 @@ def test_settings_are_checked_before_any_work():
 
 
 def test_matrix_without_eigenpairs_takes_the_paper_s_twenty():
-    assert gst.train.settings.make_settings(None, "gcn", {"matrix": "adjacency"}).eigenpairs == 20
+    assert GST(sparsity=0.5, matrix="adjacency").config(Criteria).eigenpairs == 20
 
 
 def test_transform_wants_the_fitted_graph():
@@ -229,18 +226,3 @@ def test_transform_wants_the_fitted_graph():
         GST(sparsity=0.5).transform(random_graph())
     with pytest.raises(InputError, match="transform takes the graph that fit has seen"):
         fit().transform(random_graph())
-
-
-def test_defaults_are_the_paper_s_table():
-    table = {
-        ("Cora", "gcn"): (100, 400),
-        ("cora", "gat"): (100, 400),
-        ("CiteSeer", "gcn"): (100, 500),
-        ("citeseer", "gin"): (200, 500),
-        ("PubMed", "GCN"): (200, 600),
-    }
-    for (name, backbone), (anchor, sparse) in table.items():
-        chosen = gst.train.settings.make_settings(name, backbone, {})
-        assert (chosen.anchor_epochs, chosen.sparse_epochs) == (anchor, sparse)
-        assert (chosen.lr, chosen.interval, chosen.swap_ratio, chosen.decay, chosen.hidden) == (0.001, 20, 0.3, 1, 512)
-    assert gst.train.settings.make_settings("cora", "gcn", {"anchor_epochs": 7}).anchor_epochs == 7

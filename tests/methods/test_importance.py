@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 import torch
-from contract import check_graph_of, check_mask
 from hypothesis import given
 from hypothesis import strategies as st
 from torch_geometric.data import Data
@@ -10,13 +9,14 @@ from graphs import KINDS, graphs, random_graph
 from gst.base.errors import InputError
 from gst.graph.edgeset import EdgeSet
 from gst.methods.importance import ImportanceScores
+from gst.testing import check_graph, check_mask
 
 
 def check(scores, data, **amount):
     method, edges = ImportanceScores(scores, **amount), EdgeSet.from_data(data)
     mask = edges.to_columns(method.select(edges)[0], True)
     check_mask(data, mask, **amount)
-    check_graph_of(data, method(data), mask)
+    check_graph(data, method(data), mask)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -2,17 +2,16 @@ from dataclasses import replace
 
 import pytest
 import torch
-from contract import check_mask
 from torch.nn import functional
 from torch_geometric.nn.models import GCN
 
-from graphs import random_graph
+from graphs import new_run, random_graph
 from gst import InputError
 from gst.methods.iterative import logits_with
 from gst.methods.mgspar import MGSpar, adam, initial_weights, meta_gradient, outer_labels
 from gst.nn.backbones import BACKBONES
 from gst.storage.cache import Cache
-from gst.train.run import Problem
+from gst.testing import check_mask
 
 QUICK = {"hidden": 8, "heads": 2, "anchor_epochs": 2, "sparse_epochs": 3, "inner_steps": 2, "meta_epochs": 2}
 
@@ -25,9 +24,9 @@ def fit(data=None, **given):
 def losses(backbone, kind=None):
     """Inner and outer loss of a tiny network in double precision, its initial weights and gates."""
     data = random_graph(nodes=12, edges=20, **(kind or {}))
-    problem = Problem(data, backbone=backbone, hidden=4, heads=2, cache=False)
-    network, task = problem.network(), problem.task
-    edges = replace(problem.edges, loops=problem.edges.loops.double())
+    run = new_run(data, backbone=backbone, hidden=4, heads=2, cache=False)
+    network, task = run.network(), run.task
+    edges = replace(run.edges, loops=run.edges.loops.double())
     network.module.double().eval()
     network.x = network.x.double()
     names = [name for name, _ in network.module.named_parameters()]
@@ -40,8 +39,8 @@ def losses(backbone, kind=None):
 
         return value
 
-    start = [weight.double() for weight in initial_weights(problem, network, names, seed=4)]
-    gate = torch.ones(problem.edges.num_edges, dtype=torch.float64)
+    start = [weight.double() for weight in initial_weights(run, network, names, seed=4)]
+    gate = torch.ones(run.edges.num_edges, dtype=torch.float64)
     return loss(task.train), loss(everyone), start, gate
 
 
@@ -112,14 +111,16 @@ def test_same_seed_same_bits_stored_or_not_and_other_sparsities_are_free(tmp_pat
     assert torch.equal(torch.rand(3), expected)
     for cache in (False, Cache(tmp_path), Cache(tmp_path)):
         again = fit(sparsity=0.3, cache=cache)
-        assert torch.equal(first.scores_, again.scores_) and torch.equal(first.logits_, again.logits_)
-        assert first.history_ == again.history_
+        assert torch.equal(first.result_.scores, again.result_.scores) and torch.equal(
+            first.found_.logits, again.found_.logits
+        )
+        assert first.found_.history == again.found_.history
     fit(sparsity=0.1, cache=Cache(tmp_path), watch=lambda step: events.append(step.phase))
     assert set(events) == {"sparse"}
     deeper = fit(sparsity=0.5, cache=Cache(tmp_path), watch=lambda step: events.append(step.phase))
-    assert events.count("prune") == QUICK["meta_epochs"] * (len(deeper.history_) - len(first.history_))
-    assert torch.equal(deeper.scores_, fit(sparsity=0.5).scores_)
-    assert not torch.equal(first.scores_, fit(sparsity=0.3, seed=1).scores_)
+    assert events.count("prune") == QUICK["meta_epochs"] * (len(deeper.found_.history) - len(first.found_.history))
+    assert torch.equal(deeper.result_.scores, fit(sparsity=0.5).result_.scores)
+    assert not torch.equal(first.result_.scores, fit(sparsity=0.3, seed=1).result_.scores)
 
 
 def test_edges_that_hurt_go_first():
@@ -128,7 +129,7 @@ def test_edges_that_hurt_go_first():
     method = fit(data, sparsity=0.3, prune_ratio=0.1, inner_steps=20, lr=0.1, outer="val", hidden=16)
     u, v = method.edges_.pairs
     alike = (data.y[u] == data.y[v]).float()
-    assert alike[~method.keep_].mean() < alike.mean() - 0.15
+    assert alike[~method.found_.keep_mask].mean() < alike.mean() - 0.15
 
 
 def test_outer_labels_never_use_test_labels():
@@ -136,7 +137,7 @@ def test_outer_labels_never_use_test_labels():
     wrong = data.clone()
     wrong.y = torch.where(data.test_mask, (data.y + 1) % 3, data.y)
     for outer in ("self", "train", "val"):
-        labels, other = (outer_labels(Problem(d, hidden=8, anchor_epochs=3, cache=False), outer) for d in (data, wrong))
+        labels, other = (outer_labels(new_run(d, hidden=8, anchor_epochs=3, cache=False), outer) for d in (data, wrong))
         assert torch.equal(labels, other)
         assert torch.equal(labels[data.train_mask], data.y[data.train_mask])
         judged = {"self": torch.ones(30, dtype=torch.bool), "train": data.train_mask}
@@ -149,8 +150,10 @@ def test_own_model_is_left_alone():
     model = GCN(5, 8, 2, out_channels=3, dropout=0.5)
     before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
     first, second = (fit(data, model=model, sparsity=0.2, hidden=None, heads=None) for _ in range(2))
-    check_mask(data, first.mask_, sparsity=0.2)
-    assert torch.equal(first.scores_, second.scores_) and torch.equal(first.logits_, second.logits_)
+    check_mask(data, first.result_.edge_mask, sparsity=0.2)
+    assert torch.equal(first.result_.scores, second.result_.scores) and torch.equal(
+        first.found_.logits, second.found_.logits
+    )
     assert all(torch.equal(tensor, before[name]) for name, tensor in model.state_dict().items())
 
 

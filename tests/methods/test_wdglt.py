@@ -1,18 +1,17 @@
 import ot
 import pytest
 import torch
-from contract import check_mask
 from torch.autograd import gradcheck, gradgradcheck
 from torch_geometric.nn.models import GCN
 
-from graphs import random_graph
+from graphs import new_run, random_graph
 from gst import InputError
 from gst.base.randomness import seeded
 from gst.methods.iterative import fresh_network
 from gst.methods.ugs import Masked
 from gst.methods.wdglt import WDGLT, separation, sinkhorn
 from gst.storage.cache import Cache
-from gst.train.run import Problem
+from gst.testing import check_mask
 
 QUICK = {"hidden": 8, "heads": 2, "anchor_epochs": 2, "sparse_epochs": 3, "round_epochs": 2, "cache": False}
 
@@ -109,7 +108,9 @@ def test_same_seed_same_bits_stored_or_not(given, tmp_path):
     first = fit(sparsity=0.2, **given)
     for cache in (False, Cache(tmp_path), Cache(tmp_path)):
         again = fit(sparsity=0.2, cache=cache, **given)
-        assert torch.equal(first.scores_, again.scores_) and torch.equal(first.logits_, again.logits_)
+        assert torch.equal(first.result_.scores, again.result_.scores) and torch.equal(
+            first.found_.logits, again.found_.logits
+        )
     assert bool(first.weight_masks_) == bool(given.get("weight_prune_ratio"))
 
 
@@ -123,11 +124,11 @@ def test_stored_path_serves_another_sparsity(tmp_path):
 
 
 def small(**given):
-    problem = Problem(random_graph(nodes=30, edges=60), hidden=8, dropout=0.0, lr=0.01, cache=False)
+    run = new_run(random_graph(nodes=30, edges=60), hidden=8, dropout=0.0, lr=0.01, cache=False)
     with seeded(0):
-        masked = Masked(problem, fresh_network(problem), problem.edges, {})
+        masked = Masked(run, fresh_network(run), run.edges, {})
     masked.mask.data.fill_(0.5)
-    return masked, WDGLT(sparsity=0.5, sample=100, **given)
+    return masked, WDGLT(sparsity=0.5, sample_size=100, **given)
 
 
 @pytest.mark.parametrize("ascent", [True, False])
@@ -163,7 +164,7 @@ def test_implicit_gradient_is_that_of_the_loss_after_a_plain_step():
     found = {}
     for alpha in (0.0, 1.0):
         masked, method = small(alpha=alpha, epsilon=0.5)
-        rate = masked.problem.settings.lr
+        rate = masked.run.training.lr
         masked.network.module.double()
         masked.network.x = masked.network.x.double()
         masked.mask.data = masked.mask.data.double()
@@ -195,10 +196,10 @@ def test_implicit_gradient_is_that_of_the_loss_after_a_plain_step():
 def test_own_model():
     data = random_graph(nodes=30, edges=60)
     method = fit(data, model=GCN(5, 8, 2, out_channels=3), sparsity=0.1, hidden=None, heads=None)
-    check_mask(data, method.mask_, sparsity=0.1)
+    check_mask(data, method.result_.edge_mask, sparsity=0.1)
 
 
-@pytest.mark.parametrize("wrong", [{"epsilon": 0}, {"iterations": 0}, {"alpha": 2}, {"sample": 0}, {"prune_ratio": 0}])
+@pytest.mark.parametrize("wrong", [{"epsilon": 0}, {"iterations": 0}, {"alpha": 2}, {"sample_size": 0}, {"prune_ratio": 0}])
 def test_wrong_arguments_get_one_clear_line(wrong):
     with pytest.raises(InputError, match=f"WDGLT: {next(iter(wrong))} = "):
         WDGLT(sparsity=0.5, **wrong)

@@ -1,4 +1,4 @@
-"""Backbones against PyG's own layers, against deletion, and against finite differences."""
+"""Backbones against PyG's layers, against deletion, and against finite differences."""
 
 import pytest
 import torch
@@ -9,8 +9,12 @@ from graphs import KINDS, random_graph
 from gst.base.errors import InputError
 from gst.graph.edgeset import EdgeSet
 from gst.nn.backbones import BACKBONES, GAT, GCN
+from gst.nn.backbones.cluster_gcn import ClusterGCNLayer
+from gst.nn.backbones.gat import GATLayer
+from gst.nn.backbones.gcn import GCNLayer
+from gst.nn.backbones.gin import GINLayer
+from gst.nn.backbones.sage import SAGELayer
 from gst.nn.features import SparseFeatures, as_features
-from gst.nn.layers import ClusterGCNLayer, GATLayer, GCNLayer, GINLayer, SAGELayer
 from gst.nn.network import NativeNetwork
 
 NAMES = list(BACKBONES)
@@ -142,7 +146,7 @@ def test_attention_survives_huge_logits():
     assert torch.isfinite(out).all()
 
 
-def test_gat_needs_a_width_its_heads_can_share():
+def test_gat_needs_a_width_divisible_by_its_heads():
     with pytest.raises(InputError, match="hidden 10 is not a multiple of the 8"):
         GAT(5, 10, 3)
 

@@ -1,4 +1,4 @@
-"""Skip connections and LayerNorm: against PyG, against deletion, and in every place that looks inside a network."""
+"""Skip connections and LayerNorm: against PyG, against deletion, and wherever the layers of a network are read."""
 
 import pytest
 import torch
@@ -24,7 +24,7 @@ QUICK = {"hidden": 8, "heads": 2, "anchor_epochs": 3, "sparse_epochs": 4, "cache
 
 
 def build(name: str, inputs: int = 5, **parts) -> Backbone:
-    """Weights of no special value."""
+    """With arbitrary weights."""
     torch.manual_seed(1)
     heads = {"heads": 2} if name == "gat" else {}
     model = BACKBONES[name](inputs, 8, 3, **{"layers": 3, **heads, **parts}).eval()
@@ -42,7 +42,7 @@ def by_pyg(model: Backbone, name: str, data) -> torch.Tensor:
     x, last = data.x, len(model.layers) - 1
     for i, layer in enumerate(model.layers):
         inputs, outputs = layer.weight.shape
-        own = 0 if layer.root is None else functional.linear(x, layer.root.t())
+        skip = 0 if layer.root is None else functional.linear(x, layer.root.t())
         if name == "gat":
             conv = GATConv(
                 inputs, outputs // layer.heads, heads=layer.heads, residual=layer.root is not None, bias=False
@@ -50,7 +50,7 @@ def by_pyg(model: Backbone, name: str, data) -> torch.Tensor:
             conv.lin.weight.data = layer.weight.data.t()
             conv.att_src.data, conv.att_dst.data = layer.attend_source.data[None], layer.attend_target.data[None]
             if layer.root is not None:
-                conv.res.weight.data, own = layer.root.data.t(), 0
+                conv.res.weight.data, skip = layer.root.data.t(), 0
         elif name == "gcn":
             conv = GCNConv(inputs, outputs, bias=False)
             conv.lin.weight.data = layer.weight.data.t()
@@ -63,8 +63,8 @@ def by_pyg(model: Backbone, name: str, data) -> torch.Tensor:
         else:
             conv = ClusterGCNConv(inputs, outputs, bias=False)
             conv.lin_out.weight.data, conv.lin_root.weight.data = layer.weight.data.t(), layer.root.data.t()
-            own = 0
-        x = conv(x, data.edge_index) + own + layer.bias
+            skip = 0
+        x = conv(x, data.edge_index) + skip + layer.bias
         if i < last and len(model.norms):
             x = functional.layer_norm(x, x.shape[1:], model.norms[i].weight, model.norms[i].bias)
         if i < last:
@@ -82,7 +82,7 @@ def test_the_whole_network_equals_one_of_pyg(name, parts, kind):
     assert torch.allclose(ours, theirs, atol=1e-4, rtol=1e-4)
 
 
-def test_networks_without_the_new_parts_have_the_weights_they_always_had():
+def test_networks_without_them_have_no_other_weights():
     for name in NAMES:
         plain, keys = build(name), {"weight", "bias", "eps", "attend_source", "attend_target"}
         keys |= {"root"} if name in ("sage", "cluster-gcn") else set()
@@ -94,7 +94,7 @@ def test_networks_without_the_new_parts_have_the_weights_they_always_had():
     assert all(torch.equal(a, b.weight) for a, b in zip(drawn, BACKBONES["gcn"](5, 8, 3).layers, strict=True))
 
 
-def test_sage_and_cluster_gcn_have_their_skip_connection_already():
+def test_sage_and_cluster_gcn_always_have_a_skip_connection():
     for name in ("sage", "cluster-gcn"):
         assert build(name).state_dict().keys() == build(name, residual=True).state_dict().keys()
 
@@ -141,8 +141,8 @@ def test_fields_and_layerwise_passes_give_the_same(name, parts, sparse):
     assert torch.allclose(whole[nodes], logits(model, x, edges, values, nodes))
     assert torch.allclose(whole, layerwise_logits(model, x, edges, values.detach()))
     assert torch.allclose(whole[nodes], layerwise_logits(model, x, edges, values.detach(), nodes))
-    slope = torch.autograd.grad(whole.square().sum(), values)[0]
-    assert torch.allclose(slope, edge_gradient(model, x, edges, values.detach(), lambda z: z.square().sum()))
+    grad = torch.autograd.grad(whole.square().sum(), values)[0]
+    assert torch.allclose(grad, edge_gradient(model, x, edges, values.detach(), lambda z: z.square().sum()))
 
 
 @pytest.mark.parametrize("parts", PARTS, ids=str)
@@ -156,8 +156,8 @@ def test_compiled_and_stored_networks_give_the_same_answers(name, parts, tmp_pat
         compiled = compile_model(model, data, "rcm")
         assert isinstance(compiled, CompiledBackbone)
         with torch.no_grad():
-            wanted = model(data.x, data.edge_index)
-        assert torch.allclose(compiled(), wanted, atol=1e-3, rtol=1e-4)
+            expected = model(data.x, data.edge_index)
+        assert torch.allclose(compiled(), expected, atol=1e-3, rtol=1e-4)
         compiled.save(tmp_path / "compiled.safetensors")
         assert torch.equal(gst.load_compiled(tmp_path / "compiled.safetensors")(), compiled())
 
@@ -170,7 +170,7 @@ def test_results_come_back_from_disk(tmp_path, name):
     again, graph = gst.Result.load(tmp_path / "run"), result.graph
     result.model.eval()
     assert torch.equal(again.model(graph.x, graph.edge_index), result.model(graph.x, graph.edge_index))
-    assert again.settings.residual and again.settings.norm == "layer"
+    assert again.training.residual and again.training.norm == "layer"
 
 
 def test_more_than_ten_layers_come_back_from_disk(tmp_path):
@@ -180,21 +180,21 @@ def test_more_than_ten_layers_come_back_from_disk(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("method", "given"),
+    ("method", "options"),
     [
-        ("gst", {"recipe": "paper", "interval": 2}),
-        ("gst", {"recipe": "paper", "interval": 2, "batch": "clusters", "clusters": 4, "clusters_per_batch": 2}),
-        ("gst", {"recipe": "paper", "interval": 2, "batch": "neighbors", "batch_nodes": 4, "fanout": 2}),
-        ("gst", {"recipe": "retrain", "turns": 1}),
+        ("gst", {"interval": 2}),
+        ("gst", {"interval": 2, "batch": "clusters", "clusters": 4, "clusters_per_batch": 2}),
+        ("gst", {"interval": 2, "batch": "neighbors", "batch_nodes": 4, "fanout": 2}),
+        ("retrain", {"turns": 1}),
         ("ugs", {"round_epochs": 2, "prune_ratio": 0.4, "weight_prune_ratio": 0.2}),
-        ("wd-glt", {"round_epochs": 2, "prune_ratio": 0.4, "sample": 8}),
+        ("wd-glt", {"round_epochs": 2, "prune_ratio": 0.4, "sample_size": 8}),
         ("mgspar", {"inner_steps": 2, "meta_epochs": 1, "prune_ratio": 0.4}),
     ],
     ids=str,
 )
 @pytest.mark.parametrize("name", ["gcn", "gat"])
-def test_every_way_of_training_takes_them(name, method, given):
+def test_all_methods_and_batches_take_them(name, method, options):
     data = random_graph(nodes=20, edges=30)
-    result = gst.sparsify(data, method, sparsity=0.5, backbone=name, **QUICK, **WHOLE, **given)
+    result = gst.sparsify(data, method, sparsity=0.5, backbone=name, **QUICK, **WHOLE, **options)
     total = result.metrics["edges_total"]
     assert result.metrics["edges_kept"] == total - round(0.5 * total)

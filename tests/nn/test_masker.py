@@ -9,17 +9,16 @@ from gst.nn.edge_mlp import edge_mlp
 from gst.nn.masker import Masker
 
 
-@pytest.fixture(params=["compiled", "fallback", "fallback in small runs"])
-def way(request, monkeypatch):
-    """Each way to compute the kernel."""
+@pytest.fixture(params=["compiled", "fallback", "fallback in small chunks"])
+def implementation(request, monkeypatch):
     if request.param != "compiled":
         monkeypatch.setattr(module, "_compiled", lambda tensor: False)
     if "small" in request.param:
-        monkeypatch.setattr(module, "_HELD", 8)
+        monkeypatch.setattr(module, "_CHUNK", 8)
 
 
 @pytest.mark.parametrize("kind", KINDS[:4])
-def test_scores_are_those_of_the_perceptron_on_both_ends(kind, way):
+def test_scores_are_those_of_the_perceptron_on_both_ends(kind, implementation):
     data = random_graph(**kind)
     edges, masker = EdgeSet.from_data(data), Masker(5, hidden=4, deviation=0.1)
     wa, wb = masker.first.chunk(2, dim=1)
@@ -34,7 +33,7 @@ def test_scores_are_those_of_the_perceptron_on_both_ends(kind, way):
 
 
 @pytest.mark.parametrize("nodes", [12, 300])
-def test_gradients(nodes, way):
+def test_gradients(nodes, implementation):
     edges = EdgeSet.from_data(random_graph(nodes=nodes, edges=30, directed=True))
     n = edges.num_nodes
     inputs = tuple(torch.randn(s, dtype=torch.float64, requires_grad=True) for s in ((n, 3), (n, 3), (3,)))

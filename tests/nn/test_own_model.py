@@ -22,7 +22,7 @@ from gst.base.errors import InputError
 from gst.nn.own_model import LARGE, call_model, check_model, gated
 
 NODES, FEATURES, CLASSES = 16, 4, 3
-EMPTIED = torch.tensor([3, 4])  # nodes that the tests take every column from
+EMPTIED = torch.tensor([3, 4])  # nodes that lose every column in the tests
 
 
 class TutorialConv(pyg.MessagePassing):
@@ -97,7 +97,7 @@ class Weighted(nn.Module):
         return self.second(self.first(x, edge_index, edge_weight).tanh(), edge_index, edge_weight=edge_weight)
 
 
-class BothWays(nn.Module):
+class BothDirections(nn.Module):
     """The columns and their reverse, and the degrees as a feature."""
 
     def __init__(self) -> None:
@@ -156,10 +156,10 @@ MODELS: dict[str, Callable[[], nn.Module]] = {
     "weighted attention": stack(WeightedAttention),
     "whole data": WholeData,
     "edge weights handed down": Weighted,
-    "both ways": BothWays,
+    "both directions": BothDirections,
 }
-# 1/√0 by the layer's own hand: what a node lost altogether cannot come back by its gradient
-NO_WAY_BACK = {"ChebConv", "tutorial without loops"}
+# these compute 1/√0 themselves: a node that lost all its columns has no gradient in them
+WITHOUT_GRADIENT = {"ChebConv", "tutorial without loops"}
 
 
 def graph(*, directed: bool, seed: int = 0) -> Data:
@@ -262,7 +262,7 @@ def test_removed_columns_have_gradients(name: str, directed: bool) -> None:
     assert not slope[loops(data)].any()
     # a column from a node that nothing reaches any more may truly have no effect, along directed paths also farther off
     effective = ~keep & torch.isin(data.edge_index[0], data.edge_index[1, keep])
-    if name in NO_WAY_BACK:
+    if name in WITHOUT_GRADIENT:
         effective &= ~torch.isin(data.edge_index, EMPTIED).any(0)
     else:
         assert slope[effective & torch.isin(data.edge_index[1], EMPTIED)].any()

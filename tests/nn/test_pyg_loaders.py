@@ -1,4 +1,4 @@
-"""PyG's loaders, the real ones; what they call in pyg-lib stands in for it where that is not installed."""
+"""PyG's loaders themselves; where pyg-lib is not installed, the functions that they call in it are replaced."""
 
 from types import SimpleNamespace
 
@@ -21,20 +21,20 @@ FEW = {"hidden": 8, "anchor_epochs": 3, "sparse_epochs": 4, "interval": 2, "cach
 
 
 def neighbor_sample(colptr, row, seed, num_neighbors, node_time, seed_time, csc, replace, directed, disjoint, *rest):
-    """One hop of ``torch.ops.pyg.neighbor_sample``: rows, columns, nodes and edge ids of what was drawn."""
+    """One hop of ``torch.ops.pyg.neighbor_sample``: rows, columns, nodes and edge ids of the sample."""
     assert csc and directed and not replace and not disjoint and len(num_neighbors) == 1
     rows, cols, ids, nodes = [], [], [], seed.tolist()
-    for at, node in enumerate(seed.tolist()):
+    for position, node in enumerate(seed.tolist()):
         entries = torch.arange(int(colptr[node]), int(colptr[node + 1]))
         for entry in entries[torch.randperm(entries.numel())][: num_neighbors[0]].tolist():
             source = int(row[entry])
             if source not in nodes:
                 nodes.append(source)
             rows.append(nodes.index(source))
-            cols.append(at)
+            cols.append(position)
             ids.append(entry)
-    found = tuple(torch.tensor(part, dtype=torch.long) for part in (rows, cols, nodes, ids))
-    return (*found, [seed.numel(), len(nodes) - seed.numel()], [len(ids)])
+    tensors = tuple(torch.tensor(part, dtype=torch.long) for part in (rows, cols, nodes, ids))
+    return (*tensors, [seed.numel(), len(nodes) - seed.numel()], [len(ids)])
 
 
 def metis(rowptr, col, num_partitions, recursive=False):
@@ -59,12 +59,12 @@ def test_draws_are_entries_of_their_rows_and_uniform(pyg_lib, directed):
     draw = LoaderDraws(neighbours, 2)
     count = np.zeros(neighbours.source.size)
     for seed in range(300):
-        found = draw(neighbours.start, rows, 2, seed)
-        assert np.array_equal(found, draw(neighbours.start, rows, 2, seed)), "same seed, same draw"
-        row = np.searchsorted(neighbours.start, found, side="right") - 1
+        entries = draw(neighbours.start, rows, 2, seed)
+        assert np.array_equal(entries, draw(neighbours.start, rows, 2, seed)), "same seed, same draw"
+        row = np.searchsorted(neighbours.start, entries, side="right") - 1
         size = np.diff(neighbours.start)[rows]
         assert np.array_equal(np.bincount(row, minlength=30)[rows], np.minimum(size, 2)) and set(row) <= set(rows)
-        count[found] += 1
+        count[entries] += 1
     for row in rows:
         drawn = count[neighbours.start[row] : neighbours.start[row + 1]]
         if drawn.size > 2:
@@ -80,13 +80,11 @@ def test_clusters_are_those_of_cluster_data(pyg_lib):
 
 
 @pytest.mark.parametrize(
-    "given", [{"batch": "clusters", "clusters": 5}, {"batch": "neighbors", "batch_nodes": 8, "fanout": 3}]
+    "options", [{"batch": "clusters", "clusters": 5}, {"batch": "neighbors", "batch_nodes": 8, "fanout": 3}]
 )
-def test_a_run_with_them_is_exact_and_the_same_twice(pyg_lib, given):
+def test_a_run_with_them_is_exact_and_deterministic(pyg_lib, options):
     data = random_graph(nodes=60, edges=240)
-    first, second = (
-        gst.sparsify(data, recipe="paper", backbone="sage", sparsity=0.4, **given, **FEW) for _ in range(2)
-    )
+    first, second = (gst.sparsify(data, "gst", backbone="sage", sparsity=0.4, **options, **FEW) for _ in range(2))
     total = first.metrics["edges_total"]
     assert first.metrics["edges_kept"] == total - round(0.4 * total)
     assert torch.equal(first.edge_mask, second.edge_mask)
@@ -95,4 +93,4 @@ def test_a_run_with_them_is_exact_and_the_same_twice(pyg_lib, given):
 @pytest.mark.skipif(pyg_loaders.installed(), reason="pyg-lib is installed")
 def test_without_pyg_lib_one_line_says_so():
     with pytest.raises(InputError, match="pyg-lib, which is not installed"):
-        gst.sparsify(random_graph(nodes=20, edges=40), batch="clusters", **FEW)
+        gst.sparsify(random_graph(nodes=20, edges=40), "gst", sparsity=0.5, batch="clusters", **FEW)

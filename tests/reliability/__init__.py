@@ -1,1 +1,1 @@
-"""Kills, damage, faults, writers at once, hostile files, fuzzing: short in the tests, whole by ``make reliability``."""
+"""Kills, damage, faults, concurrent writers, hostile files, fuzzing: short in tests, full by ``make reliability``."""

@@ -1,4 +1,4 @@
-"""Whether two outcomes are the same to the last bit, and if not, what differs and where."""
+"""Bitwise comparison of two outcomes, with a description of every difference."""
 
 import math
 from typing import Any
@@ -6,29 +6,29 @@ from typing import Any
 import torch
 from torch import Tensor
 
-CLOCKS = {"seconds", "inference", "dense_ms", "sparse_ms", "finished", "elapsed"}  # measured anew by every process
-MOST = 5  # differences that are told; more help nobody
+CLOCKS = {"seconds", "inference", "dense_ms", "sparse_ms", "finished", "elapsed"}  # differ between processes
+MAX_SHOWN = 5  # differences that are reported
 
 
-def differences(found: Any, wanted: Any, where: str = "") -> list[str]:
-    """One line for everything in which two trees of dicts, lists, tensors and plain values differ."""
-    if isinstance(wanted, dict) and isinstance(found, dict):
-        told = [f"{_at(where, key)} is there" for key in found.keys() - wanted.keys()]
-        told += [f"{_at(where, key)} is missing" for key in wanted.keys() - found.keys()]
-        both = [key for key in wanted if key in found]
-        return told + [line for key in both for line in differences(found[key], wanted[key], _at(where, key))]
-    if isinstance(wanted, list | tuple) and isinstance(found, list | tuple) and len(found) == len(wanted):
-        pairs = enumerate(zip(found, wanted, strict=True))
-        return [line for at, (one, two) in pairs for line in differences(one, two, _at(where, at))]
-    if isinstance(wanted, Tensor) and isinstance(found, Tensor):
-        return _of_tensors(found, wanted, where)
-    if _same(found, wanted):
+def differences(actual: Any, expected: Any, where: str = "") -> list[str]:
+    """One line for every difference between two trees of dicts, lists, tensors and plain values."""
+    if isinstance(expected, dict) and isinstance(actual, dict):
+        lines = [f"{_join(where, key)} is unexpected" for key in actual.keys() - expected.keys()]
+        lines += [f"{_join(where, key)} is missing" for key in expected.keys() - actual.keys()]
+        both = [key for key in expected if key in actual]
+        return lines + [line for key in both for line in differences(actual[key], expected[key], _join(where, key))]
+    if isinstance(expected, list | tuple) and isinstance(actual, list | tuple) and len(actual) == len(expected):
+        pairs = enumerate(zip(actual, expected, strict=True))
+        return [line for i, (one, two) in pairs for line in differences(one, two, _join(where, i))]
+    if isinstance(expected, Tensor) and isinstance(actual, Tensor):
+        return _of_tensors(actual, expected, where)
+    if _same(actual, expected):
         return []
-    return [f"{where or 'value'}: {_short(found)}, not {_short(wanted)}"]
+    return [f"{where or 'value'}: {_short(actual)}, not {_short(expected)}"]
 
 
 def untimed(tree: Any, ignored: frozenset[str] | set[str] = CLOCKS) -> Any:
-    """A tree without what depends on the clock."""
+    """A tree without the values that depend on the clock."""
     if isinstance(tree, dict):
         return {key: untimed(part, ignored) for key, part in tree.items() if key not in ignored}
     if isinstance(tree, list):
@@ -36,22 +36,22 @@ def untimed(tree: Any, ignored: frozenset[str] | set[str] = CLOCKS) -> Any:
     return tree
 
 
-def _of_tensors(found: Tensor, wanted: Tensor, where: str) -> list[str]:
-    kinds = [f"{list(tensor.shape)} {tensor.dtype}" for tensor in (found, wanted)]
+def _of_tensors(actual: Tensor, expected: Tensor, where: str) -> list[str]:
+    kinds = [f"{list(tensor.shape)} {tensor.dtype}" for tensor in (actual, expected)]
     if kinds[0] != kinds[1]:
         return [f"{where}: {kinds[0]}, not {kinds[1]}"]
-    raw = [_bytes(tensor) for tensor in (found, wanted)]
+    raw = [_bytes(tensor) for tensor in (actual, expected)]
     if torch.equal(*raw):
         return []
-    apart = (raw[0] != raw[1]).view(found.numel(), -1).any(1).nonzero().flatten()
-    first = int(apart[0])
-    values = [tensor.flatten()[first].item() for tensor in (found, wanted)]
-    count = f"{apart.numel()} of {found.numel()} values differ"
+    differing = (raw[0] != raw[1]).view(actual.numel(), -1).any(1).nonzero().flatten()
+    first = int(differing[0])
+    values = [tensor.flatten()[first].item() for tensor in (actual, expected)]
+    count = f"{differing.numel()} of {actual.numel()} values differ"
     return [f"{where}: {count}, the first at {first}: {values[0]!r}, not {values[1]!r}"]
 
 
 def _bytes(tensor: Tensor) -> Tensor:
-    """Bits, so that −0 is not 0 and NaN is NaN."""
+    """The bits, in which −0 differs from 0 and NaN equals itself."""
     return tensor.detach().cpu().contiguous().flatten().view(torch.uint8)
 
 
@@ -61,7 +61,7 @@ def _same(one: Any, two: Any) -> bool:
     return type(one) is type(two) and one == two
 
 
-def _at(where: str, key: object) -> str:
+def _join(where: str, key: object) -> str:
     return f"{where}.{key}" if where else str(key)
 
 

@@ -1,4 +1,4 @@
-"""Command lines that nobody should write: whatever stands in them, they end soon, in one line and with a known code."""
+"""Nonsensical command lines: whatever they contain, they end soon, with one line and a known exit code."""
 
 import json
 import multiprocessing
@@ -22,22 +22,22 @@ from gst.cli import main as cli
 from reliability import strangers, wordings
 
 CODES = {0, 2, 130, 141, 143}
-LONGEST = 300  # characters of a message
-MEBIBYTES = 500  # above what the imports take
-PATIENCE = 10.0  # seconds of the processor
-MOST_KEPT = 100_000  # characters of what it printed
-WAIT = 60.0  # seconds on the wall, however busy the machine
+MAX_LINE = 300  # characters of a message
+MAX_MEBIBYTES = 500  # beyond the imports
+MAX_SECONDS = 10.0  # of processor time
+MAX_OUTPUT = 100_000  # characters that are kept
+TIMEOUT = 60.0  # seconds of wall time, however busy the machine
 
 
 @dataclass
 class Ended:
-    """What became of a call."""
+    """The outcome of a call."""
 
-    words: list[str]
-    world: dict[str, str]  # its environment, beside the usual one
-    stdout: str  # what its output went to: a file, a full disk, or a pipe that nobody reads
+    arguments: list[str]
+    environment: dict[str, str]  # additional variables
+    stdout: str  # a file, a full disk, or a pipe without a reader
     code: int
-    seconds: float  # of the processor
+    seconds: float  # of processor time
     mebibytes: float
     out: str
     err: str
@@ -45,17 +45,20 @@ class Ended:
 
 
 def faults(call: Ended) -> list[str]:
-    """What a call did that none may do."""
+    """The rules that a call broke."""
     last = (call.err.splitlines() or [""])[-1]
     checks = {
         "traceback": "Traceback" in call.err + call.out,
-        "hang": call.hung or call.seconds > PATIENCE,
-        "memory": call.mebibytes > MEBIBYTES,
+        "hang": call.hung or call.seconds > MAX_SECONDS,
+        "memory": call.mebibytes > MAX_MEBIBYTES,
         "code": call.code not in CODES and not call.hung,
         "no line": call.code in (2, 130, 143) and not last.startswith("gst: "),
-        "long line": last.startswith("gst: ") and len(last) > LONGEST + len("gst: "),
-        "escape": any(sign in call.err + call.out for sign in "\x1b\x07\x9b"),
-        "no JSON": call.code == 0 and "--json" in call.words and "--help" not in call.words and not _is_json(call),
+        "long line": last.startswith("gst: ") and len(last) > MAX_LINE + len("gst: "),
+        "escape": any(char in call.err + call.out for char in "\x1b\x07\x9b"),
+        "no JSON": call.code == 0
+        and "--json" in call.arguments
+        and "--help" not in call.arguments
+        and not _is_json(call),
     }
     return [name for name, wrong in checks.items() if wrong]
 
@@ -67,69 +70,73 @@ def _is_json(call: Ended) -> bool:
         return False
 
 
-def run_calls(count: int, seed: int, place: Path) -> dict[str, Any]:
-    """So many calls of a seed, two at a time, each in a process of its own; counts, peaks and all that went wrong."""
-    for words in wordings.KINDS:  # kernels are compiled once on a machine, which takes longer than any call may
-        assert call(words, place, patience=10 * WAIT).code == 0, words
+def run_calls(count: int, seed: int, root: Path) -> dict[str, Any]:
+    """``count`` random calls, two at a time, each in its own process; counts, peaks and everything that went wrong."""
+    for arguments in wordings.KINDS:  # compiling the kernels, once per machine, would take longer than a call may
+        assert call(arguments, root, timeout=10 * TIMEOUT).code == 0, arguments
     with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("fork")) as pool:
-        halves = [pool.submit(some_calls, range(part, count, 2), seed, place / str(part)) for part in range(2)]
+        halves = [pool.submit(some_calls, range(part, count, 2), seed, root / str(part)) for part in range(2)]
         ended = [call for half in halves for call in half.result()]
     return {
         "calls": count,
         "seed": seed,
         "codes": dict(sorted(Counter(call.code for call in ended).items())),
-        "most": {name: round(max(getattr(call, name) for call in ended), 1) for name in ("seconds", "mebibytes")},
-        "wrong": [{"faults": found, **vars(call)} for call in ended if (found := faults(call))],
+        "peak": {name: round(max(getattr(call, name) for call in ended), 1) for name in ("seconds", "mebibytes")},
+        "wrong": [{"faults": broken, **vars(call)} for call in ended if (broken := faults(call))],
     }
 
 
-def some_calls(numbers: Iterable[int], seed: int, place: Path) -> list[Ended]:
-    """The calls of these numbers; what a call is depends on its number and the seed alone."""
-    files = strangers.make_files(place / "files", lambda *words: call(list(words), place))
+def some_calls(numbers: Iterable[int], seed: int, root: Path) -> list[Ended]:
+    """The calls with these numbers; a call depends only on its number and the seed."""
+    files = strangers.make_files(root / "files", lambda *arguments: call(list(arguments), root))
     ended = []
     for number in numbers:
         rng = random.Random(f"{seed} {number}")
-        words, world = wordings.command(rng, files), wordings.environment(rng, files)
-        ended.append(call(words, place, world, rng.choices(["file", "full", "closed"], [18, 1, 1])[0]))
+        arguments, environment = wordings.command(rng, files), wordings.environment(rng, files)
+        ended.append(call(arguments, root, environment, rng.choices(["file", "full", "closed"], [18, 1, 1])[0]))
     return ended
 
 
 def call(
-    words: list[str], place: Path, world: dict[str, str] | None = None, stdout: str = "file", patience: float = WAIT
+    arguments: list[str],
+    root: Path,
+    environment: dict[str, str] | None = None,
+    stdout: str = "file",
+    timeout: float = TIMEOUT,
 ) -> Ended:
     """Runs ``gst …`` in a fork of this process, which has imported everything and trained nothing."""
-    folder = place / "work"
+    folder = root / "work"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     for name in ("stdout", "stderr", "memory"):
-        (place / name).unlink(missing_ok=True)
+        (root / name).unlink(missing_ok=True)
     child = os.fork()
     if child == 0:
-        _run(words, folder, place, world or {}, stdout)
-    used, status, hung = _wait(child, patience)
-    for stranded in _group(child):
-        os.kill(stranded, signal.SIGKILL)
-    out, err = (_text(place / name) for name in ("stdout", "stderr"))
+        _run(arguments, folder, root, environment or {}, stdout)
+    used, status, hung = _wait(child, timeout)
+    for orphan in _group(child):
+        os.kill(orphan, signal.SIGKILL)
+    out, err = (_text(root / name) for name in ("stdout", "stderr"))
     code = os.waitstatus_to_exitcode(status)
     taken = used.ru_utime + used.ru_stime
-    more = used.ru_maxrss / 1024 - float(_text(place / "memory") or 0)
-    return Ended(words, world or {}, stdout, code, taken, more, out[-MOST_KEPT:], err[-MOST_KEPT:], hung)
+    more = used.ru_maxrss / 1024 - float(_text(root / "memory") or 0)
+    return Ended(arguments, environment or {}, stdout, code, taken, more, out[-MAX_OUTPUT:], err[-MAX_OUTPUT:], hung)
 
 
-def _run(words: list[str], folder: Path, place: Path, world: dict[str, str], stdout: str) -> None:
+def _run(arguments: list[str], folder: Path, root: Path, environment: dict[str, str], stdout: str) -> None:
     """The child: never returns."""
     code = 1
     try:
-        (place / "memory").write_text(str(_resident()))
+        (root / "memory").write_text(str(_resident()))
         os.setsid()
         os.chdir(folder)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-        os.dup2(_target(stdout, place), 1)
-        os.dup2(os.open(place / "stderr", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 2)
+        os.dup2(_target(stdout, root), 1)
+        os.dup2(os.open(root / "stderr", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 2)
         sys.stdout, sys.stderr = os.fdopen(1, "w"), os.fdopen(2, "w", 1, errors="backslashreplace")
         os.environ.pop("GST_MIRROR", None)
-        os.environ |= {"GST_DATA": str(place / "data"), "BROWSER": "true", **world}
-        sys.argv = ["gst", *words]
+        os.environ |= {"GST_DATA": str(root / "data"), "BROWSER": "true", **environment}
+        sys.argv = ["gst", *arguments]
         cli.main()
     except SystemExit as stop:
         code = stop.code if isinstance(stop.code, int) else 1
@@ -142,19 +149,19 @@ def _run(words: list[str], folder: Path, place: Path, world: dict[str, str], std
         os._exit(code)
 
 
-def _target(stdout: str, place: Path) -> int:
+def _target(stdout: str, root: Path) -> int:
     if stdout == "full":
         return os.open("/dev/full", os.O_WRONLY)
     if stdout == "closed":
         reader, writer = os.pipe()
         os.close(reader)
         return writer
-    return os.open(place / "stdout", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    return os.open(root / "stdout", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
 
 
-def _wait(child: int, patience: float) -> tuple[resource.struct_rusage, int, bool]:
-    """What the child used, how it ended, and whether it had to be ended."""
-    end = time.monotonic() + patience
+def _wait(child: int, timeout: float) -> tuple[resource.struct_rusage, int, bool]:
+    """The resources the child used, its exit status, and whether it had to be killed."""
+    end = time.monotonic() + timeout
     while time.monotonic() < end:
         ended, status, used = os.wait4(child, os.WNOHANG)
         if ended:
@@ -166,7 +173,7 @@ def _wait(child: int, patience: float) -> tuple[resource.struct_rusage, int, boo
 
 
 def _group(leader: int) -> Iterator[int]:
-    """Processes that a call has left behind."""
+    """Processes left behind by a call."""
     for status in Path("/proc").glob("[0-9]*/stat"):
         try:
             group = int(status.read_text().rpartition(")")[2].split()[2])

@@ -1,4 +1,4 @@
-"""Files cut short and with flipped bits: one typed line, never a wrong result, never a crash."""
+"""Truncated files and flipped bits: refused with one line, never a wrong result, never a crash."""
 
 import random
 from collections import Counter
@@ -13,12 +13,12 @@ def damaged(content: bytes, cuts: int, flips: int, rng: random.Random) -> Iterat
     for _ in range(cuts):
         yield content[: rng.randrange(len(content))]
     for _ in range(flips):
-        place = rng.randrange(len(content))
-        yield content[:place] + bytes([content[place] ^ 1 << rng.randrange(8)]) + content[place + 1 :]
+        i = rng.randrange(len(content))
+        yield content[:i] + bytes([content[i] ^ 1 << rng.randrange(8)]) + content[i + 1 :]
 
 
 def read_damaged(path: Path, read: Callable[[], Any], cuts: int = 20, flips: int = 200, seed: int = 0) -> Counter[str]:
-    """Reads every damaged version of a file: how many were refused with one line, and how many were not."""
+    """Reads damaged versions of a file: how many were refused with one line, accepted, or crashed."""
     whole, rng = path.read_bytes(), random.Random(seed)
     seen: Counter[str] = Counter()
     for content in damaged(whole, cuts, flips, rng):
@@ -31,5 +31,5 @@ def read_damaged(path: Path, read: Callable[[], Any], cuts: int = 20, flips: int
         except Exception as error:
             seen[f"crashed with {type(error).__name__}"] += 1
     path.write_bytes(whole)
-    read()  # and the whole file still reads
+    read()  # the intact file is still accepted
     return seen

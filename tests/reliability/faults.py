@@ -1,4 +1,4 @@
-"""A disk that is full, broken or closed, and a process that dies, at every single call in turn."""
+"""A disk that is full, broken or read-only, and a process that is killed, at any chosen call to the disk."""
 
 import errno
 import os
@@ -13,7 +13,7 @@ ERRORS = (errno.ENOSPC, errno.EIO, errno.EACCES)
 
 @contextmanager
 def failing(call: str, error: int, number: int) -> Iterator[list[int]]:
-    """Inside, the ``number``-th ``os.call`` fails with ``error``; gives the list of all that were made."""
+    """Inside, the ``number``-th ``os.call`` fails with ``error``; yields a list with one item per call made."""
     real, made = getattr(os, call), []
 
     def fake(*args: Any, **kwargs: Any) -> Any:
@@ -31,7 +31,7 @@ def failing(call: str, error: int, number: int) -> Iterator[list[int]]:
 
 @contextmanager
 def dying(number: int) -> Iterator[list[str]]:
-    """Inside, the process is killed at the ``number``-th call to the disk (0: never); gives those that were made."""
+    """Inside, the process is killed at the ``number``-th call to the disk (0: never); yields the calls made."""
     made: list[str] = []
 
     def wrap(call: str) -> Callable[..., Any]:
@@ -40,7 +40,7 @@ def dying(number: int) -> Iterator[list[str]]:
         def fake(*args: Any, **kwargs: Any) -> Any:
             made.append(call)
             if len(made) == number:
-                if call == "write":  # half of it reaches the file
+                if call == "write":  # half of the content reaches the file
                     real(args[0], bytes(args[1])[: len(args[1]) // 2])
                 os.kill(os.getpid(), signal.SIGKILL)
             return real(*args, **kwargs)

@@ -1,21 +1,21 @@
-"""Graphs, settings and bytes nobody thought of: only documented errors, and every promise about masks holds."""
+"""Random graphs, settings and bytes: only documented errors, and every promise about masks holds."""
 
 from typing import Any
 
 import torch
-from contract import check_graph_of, check_mask
 from hypothesis import HealthCheck, Phase, given
 from hypothesis import seed as hypothesis_seed
 from hypothesis import settings as profile
 from hypothesis import strategies as st
 from torch_geometric.data import Data
 
-from graphs import graphs
+from graphs import graphs, taken
 from gst.base.errors import InputError
 from gst.graph.edgeset import EdgeSet
 from gst.methods import METHODS
 from gst.storage import files
-from gst.train.settings import Settings, make_settings
+from gst.testing import check_graph, check_mask
+from gst.train.settings import Batching, Masking, Training, Updates, make_config
 
 TOPOLOGY = sorted(name for name, method in METHODS.items() if method.kind == "topology")
 LEARNED = sorted(name for name, method in METHODS.items() if method.kind == "learned")
@@ -25,7 +25,7 @@ OWN = {"ugs": {"round_epochs": 1}, "wd-glt": {"round_epochs": 1}, "mgspar": {"in
 
 @st.composite
 def labelled(draw: Any) -> Data:
-    """A small graph with labels and a split, mostly one that can be trained on."""
+    """A small graph with labels and a split, in most cases suitable for training."""
     data = draw(graphs())
     nodes = int(data.num_nodes)
     numbers = st.lists(st.integers(0, 2), min_size=nodes, max_size=nodes)
@@ -36,42 +36,45 @@ def labelled(draw: Any) -> Data:
     return data
 
 
+CONFIGS = (Training, Batching, Masking, Updates)
+SETTINGS = sorted(name for config in CONFIGS for name in config.model_fields)
 BUDGETS = st.one_of(
     st.fixed_dictionaries({"sparsity": st.floats(0, 0.99)}),
     st.fixed_dictionaries({"sparsity": st.floats(-0.2, 1.2)}),
     st.fixed_dictionaries({"keep": st.integers(-1, 60)}),
 )
 VALUES = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=8))
-CONFIGURATIONS = st.dictionaries(st.one_of(st.sampled_from(sorted(Settings.model_fields)), st.text(max_size=8)), VALUES)
+CONFIGURATIONS = st.dictionaries(st.one_of(st.sampled_from(SETTINGS), st.text(max_size=8)), VALUES)
 
 
 def check_topology(data: Data, name: str, budget: dict[str, Any]) -> bool:
-    """Whether the method found a mask, which then is right; an ``InputError`` is the only other way out."""
+    """Whether the method accepts the graph; its mask must then be right. It may only refuse by an ``InputError``."""
     try:
         edges = EdgeSet.from_data(data)
-        kept, scores = METHODS[name].make(**budget).select(edges)
+        kept, scores = METHODS[name](**budget).select(edges)
     except InputError:
         return False
     assert not scores.isnan().any()
     mask = edges.to_columns(kept, True)
     check_mask(data, mask, **budget)
-    check_graph_of(data, edges.sparse_graph(data, kept), mask)
+    check_graph(data, edges.sparse_graph(data, kept), mask)
     return True
 
 
 def check_learned(data: Data, name: str, budget: dict[str, Any]) -> bool:
     try:
-        found = METHODS[name].make(**budget, **FEW, **OWN.get(name, {})).fit(data)
+        found = METHODS[name](**budget, **taken(name, FEW), **OWN.get(name, {})).fit(data)
     except InputError:
         return False
-    check_mask(data, found.mask_, **budget)
-    check_graph_of(data, found.transform(data), found.mask_)
+    check_mask(data, found.result_.edge_mask, **budget)
+    check_graph(data, found.transform(data), found.result_.edge_mask)
     return True
 
 
 def check_settings(values: dict[str, Any]) -> bool:
     try:
-        make_settings(None, "gcn", values)
+        for config in CONFIGS:
+            make_config(config, values)
     except InputError as error:
         assert "\n" not in str(error)
         return False
@@ -79,7 +82,7 @@ def check_settings(values: dict[str, Any]) -> bool:
 
 
 def fuzz(examples: int, kind: str, seed: int = 0) -> dict[str, int]:
-    """Runs so many examples; counts those that were accepted and those that were refused."""
+    """Runs a number of examples; counts those accepted and those refused."""
     seen = {"accepted": 0, "refused": 0}
     methods = st.sampled_from(TOPOLOGY if kind == "topology" else LEARNED)
     data = graphs() if kind == "topology" else labelled()

@@ -1,4 +1,4 @@
-"""What is killed: commands and Python calls that keep their state in a folder, and what each leaves there."""
+"""The jobs that are killed: commands and Python calls with a checkpoint, and what each leaves in its folder."""
 
 import csv
 import json
@@ -27,11 +27,11 @@ OWN = {"hidden": 8, "anchor_epochs": 15, "sparse_epochs": 25}  # settings of the
 
 @dataclass(frozen=True)
 class Job:
-    """Work for a process of its own that the next process goes on with."""
+    """Work for a child process that a later one can resume."""
 
-    work: Callable[[Path, float], None]  # in this folder, with a state every so many seconds
-    found: Callable[[Path], Any]  # all that it left, but for clocks and its own folder's name
-    aim: str = ""  # a phase that the first kill waits for; the others come at random
+    work: Callable[[Path, float], None]  # in this folder, with a state every given number of seconds
+    outcome: Callable[[Path], Any]  # everything it left, except for times and the folder name
+    aim: str = ""  # the phase in which the first kill happens; the others happen at random
 
 
 def execute(words: str, folder: Path, every: float) -> None:
@@ -46,7 +46,7 @@ def command(words: str, aim: str = "") -> Job:
 
 
 def _run(folder: Path) -> dict[str, Any]:
-    """A result with every tensor, what the command printed, and which files are there."""
+    """A result with every tensor, the printed output and the names of all files."""
     result = gst.Result.load(folder)
     tree = {
         "metrics": result.metrics,
@@ -56,14 +56,14 @@ def _run(folder: Path) -> dict[str, Any]:
         "scores": result.scores,
         "model": dict(result.model.state_dict()),  # type: ignore[union-attr]
         "printed": json.loads(folder.with_suffix(".out").read_text()),
-        # without hashes: safetensors writes the words of a header in any order
+        # without hashes: the order of a safetensors header is undefined
         "files": sorted(str(path.relative_to(folder)).split("-")[0] for path in folder.rglob("*")),
     }
     return untimed(tree, CLOCKS | {"out"})
 
 
 def _search(folder: Path) -> dict[str, Any]:
-    """The chosen run, the curve as words, as table and as picture, and every run that was measured."""
+    """The selected run, the curve as JSON, table and picture, and every measured run."""
     with (folder / "curve.csv").open() as table:
         curve = list(csv.DictReader(table))
     words = {name: files.read_json(folder / name) for name in ("search.json", "runs.json")}
@@ -81,7 +81,7 @@ def _own_model() -> tuple[Data, GCN]:
 
 
 def _trained(data: Data, model: GCN) -> GCN:
-    """What a user has trained before gst comes."""
+    """The model, trained by its user beforehand."""
     optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
     for _ in range(10):
         optimizer.zero_grad()
@@ -95,9 +95,9 @@ def _fit(make: Callable[..., Any], trained: bool, folder: Path, every: float) ->
     data, model = _own_model()
     with gst.Checkpoint(folder, every) as checkpoint:
         fitted = make(_trained(data, model) if trained else model, checkpoint=checkpoint).fit(data)
-    tensors = {name: getattr(fitted, f"{name}_") for name in ("keep", "scores", "logits")}
-    tensors |= {f"model.{name}": tensor for name, tensor in fitted.model_.state_dict().items()}
-    words = {"val": fitted.val_, "history": fitted.history_}
+    tensors = {name: getattr(fitted.found_, name) for name in ("keep_mask", "scores", "logits")}
+    tensors |= {f"model.{name}": tensor for name, tensor in fitted.result_.model.state_dict().items()}
+    words = {"val": fitted.found_.val, "history": fitted.found_.history}
     files.write_tensors(folder.with_suffix(".safetensors"), tensors, words)
 
 
@@ -110,25 +110,25 @@ def own(make: Callable[..., Any], aim: str, trained: bool = False) -> Job:
     return Job(partial(_fit, make, trained), _fitted, aim)
 
 
-PAPER = "--recipe paper --interval 5"
+PAPER = "--method gst --interval 5"
 ROUNDS = f"run {SMALL} --sparsity 0.1 {FEW} --no-cache"
 HALF = f"--sparsity 0.5 {SHORT} --retrain --no-cache"
 CLUSTERS = "--backbone cluster-gcn --batch clusters --clusters 6 --clusters-per-batch 2"
 NEIGHBORS = "--backbone sage --batch neighbors --batch-nodes 16 --fanout 3"
-CACHED = "--data-root {folder}-data"  # a cache of its own for every run: what one has left must not help the others
+CACHED = "--data-root {folder}-data"  # a separate cache for every run, so that none profits from another
 JOBS = {
     "paper": command(f"run --dataset digits {PAPER} {HALF}", "sparse"),
-    "deploy": command(f"run --dataset digits --recipe deploy --sparsity 0.7 {SHORT} {CACHED}", "greedy"),
-    "retrain": command(f"run {SMALL} --recipe retrain --turns 2 {HALF}", "turn"),
+    "deploy": command(f"run --dataset digits --method deploy --sparsity 0.7 {SHORT} {CACHED}", "greedy"),
+    "retrain": command(f"run {SMALL} --method retrain --turns 2 {HALF}", "turn"),
     "scan": command(f"run --dataset digits --method scan {HALF}"),
     "set": command(f"run {SMALL} --method set --interval 5 {HALF}", "sparse"),
     "ugs": command(f"{ROUNDS} --method ugs", "prune"),
-    "wd-glt": command(f"{ROUNDS} --method wd-glt --option round_epochs=15 --option sample=16", "prune"),
+    "wd-glt": command(f"{ROUNDS} --method wd-glt --round-epochs 15 --sample-size 16", "prune"),
     "mgspar": command(f"{ROUNDS} --method mgspar", "prune"),
     "clusters": command(f"run {SMALL} {CLUSTERS} {PAPER} {HALF}", "sparse"),
     "neighbors": command(f"run {SMALL} {NEIGHBORS} {PAPER} {HALF}", "sparse"),
-    "own-paper": own(partial(gst.GST, recipe="paper", interval=5, sparsity=0.5, **OWN), "sparse"),
-    "own-trained": own(partial(gst.GST, trained=True, recipe="deploy", sparsity=0.7), "greedy", trained=True),
+    "own-paper": own(partial(gst.GST, interval=5, sparsity=0.5, **OWN), "sparse"),
+    "own-trained": own(partial(gst.Deploy, sparsity=0.7), "greedy", trained=True),
     "own-ugs": own(partial(gst.UGS, round_epochs=10, weight_prune_ratio=0.2, sparsity=0.2, **OWN), "prune"),
     "search": search(f"{FEW} --seeds 2 --step 0.3 --precision 0.2 {CACHED}", "dense"),
     "search-paper": search(f"{FEW} {PAPER} --seeds 2 --step 0.4 --precision 0.3 --no-cache", "sparse"),

@@ -1,4 +1,4 @@
-"""Caches of compiled kernels that were cut, emptied, changed or exchanged: they count as none, and are written anew."""
+"""Caches of compiled kernels that are truncated, emptied or altered: they count as absent and are written anew."""
 
 import os
 import random
@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 USE = """
-from gst.select import top_k
+from gst.graph.select import top_k
 import torch
 print(top_k(torch.arange(100).double().sin(), 10).nonzero().flatten().tolist())
 """
@@ -48,20 +48,20 @@ def start(cache: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", USE], capture_output=True, text=True, check=False, env=environment)
 
 
-def damage_caches(place: Path, seed: int = 0) -> dict[str, int]:
-    """Starts after every kind of harm, to all indices and to all code in turn; how many went well."""
+def damage_caches(root: Path, seed: int = 0) -> dict[str, int]:
+    """Starts after every kind of damage, to all indices and to all code in turn; how many failed, and how."""
     rng, seen = random.Random(seed), Counter({"starts": 0, "failed": 0, "different": 0, "not_rewritten": 0})
-    wanted = start(place)
-    assert wanted.returncode == 0 and files(place), wanted.stderr
+    expected = start(root)
+    assert expected.returncode == 0 and files(root), expected.stderr
     for harm in HARM:
         for suffix in (".nbi", ".nbc"):
-            harmed = [path for path in files(place) if path.suffix == suffix]
+            harmed = [path for path in files(root) if path.suffix == suffix]
             for path in harmed:
                 harm(path, rng)
             left = {path: path.read_bytes() for path in harmed}
-            found = start(place)
+            again = start(root)
             seen["starts"] += 1
-            seen["failed"] += found.returncode != 0
-            seen["different"] += found.stdout != wanted.stdout
+            seen["failed"] += again.returncode != 0
+            seen["different"] += again.stdout != expected.stdout
             seen["not_rewritten"] += any(path.read_bytes() == content for path, content in left.items())
     return dict(seen)

@@ -1,7 +1,7 @@
-"""SIGKILL at random instants: whatever is cut off goes on to the result of the run that nobody disturbed.
+"""SIGKILL at random instants: a killed run resumes to the result of an uninterrupted one.
 
-Children are forked from a parent that has imported everything but trained nothing, because importing takes longer
-than the job itself. Such a parent must not have run autograd, so tests start this in a process of its own.
+Children are forked from a parent that has imported everything, because importing takes longer than the job itself. The
+parent must not have run autograd, so tests start this in a separate process.
 """
 
 import math
@@ -18,15 +18,15 @@ import torch
 
 from gst.base.errors import InputError
 from gst.storage import files
-from reliability.alike import MOST, differences
+from reliability.alike import MAX_SHOWN, differences
 from reliability.faults import dying
 from reliability.jobs import JOBS
 
 
 def start(job: str, folder: Path, every: float = 0.05, dies: int = 0) -> int:
-    """Forks a child that does the job in this folder, and dies at its so-many-th call to the disk if that is not 0.
+    """Forks a child that does the job in this folder and is killed at its ``dies``-th call to the disk (0: never).
 
-    What it prints is in ``folder.out`` and ``folder.log``, the number of its calls to the disk in ``folder.calls``.
+    Its output goes to ``folder.out`` and ``folder.log``, the number of its calls to the disk to ``folder.calls``.
     """
     child = os.fork()
     if child:
@@ -52,7 +52,7 @@ def start(job: str, folder: Path, every: float = 0.05, dies: int = 0) -> int:
 
 
 def unreadable(folder: Path) -> int:
-    """States on the disk that do not read; temporaries are none."""
+    """The number of unreadable states on disk, temporary files aside."""
     count = 0
     for path in (folder / "checkpoint").glob("*.safetensors"):
         try:
@@ -67,8 +67,8 @@ def newest_phase(folder: Path) -> str:
     return states[-1].name.split(".")[0] if states else "before the first state"
 
 
-def cut_off(child: int, seconds: float, folder: Path, phase: str) -> int:
-    """Kills a child after so many seconds, counted from the first state of a phase if one is named; its exit code."""
+def kill_after(child: int, seconds: float, folder: Path, phase: str) -> int:
+    """Kills a child after some seconds, counted from the first state of ``phase`` if it is given; its exit code."""
     deadline = math.inf if phase else time.perf_counter() + seconds
     while (ended := os.waitpid(child, os.WNOHANG))[0] == 0:
         if deadline == math.inf and any((folder / "checkpoint").glob(f"{phase}.[ab].*")):
@@ -81,38 +81,38 @@ def cut_off(child: int, seconds: float, folder: Path, phase: str) -> int:
     return os.waitstatus_to_exitcode(ended[1])
 
 
-def undisturbed(job: str, folder: Path) -> float:
-    """How long it takes when nobody kills it."""
+def uninterrupted(job: str, folder: Path) -> float:
+    """Runs a job to the end; its seconds."""
     began = time.perf_counter()
     code = os.waitstatus_to_exitcode(os.waitpid(start(job, folder), 0)[1])
     assert code == 0, f"{job}: {folder.with_suffix('.log').read_text()}"
     return time.perf_counter() - began
 
 
-def kill_at_random(job: str, kills: int, place: Path, seed: int = 0) -> dict[str, object]:
-    """Kills and restarts one job after another until so many have been killed; what became of them.
+def kill_at_random(job: str, kills: int, root: Path, seed: int = 0) -> dict[str, object]:
+    """Kills and restarts a job until it was killed ``kills`` times; the outcome.
 
-    The first kill comes in the phase that the job names; of the others, one half at any instant, the other at a
-    call to the disk: those instants are short, and what goes wrong goes wrong there.
+    The first kill happens in the phase that the job aims at; half of the others happen at any instant, half at a call
+    to the disk: those instants are short, but most likely to reveal errors.
     """
     rng, aim = random.Random(f"{job} {seed}"), JOBS[job].aim
-    reference, twin = place / f"{job}-reference", place / f"{job}-twin"
-    length = min(undisturbed(job, reference), undisturbed(job, twin))  # kernels may be compiled in the first one
-    calls, wanted = int(twin.with_suffix(".calls").read_text()), JOBS[job].found(reference)
-    told = differences(JOBS[job].found(twin), wanted)
-    different = len(told[:1])
+    reference, twin = root / f"{job}-reference", root / f"{job}-twin"
+    length = min(uninterrupted(job, reference), uninterrupted(job, twin))  # the first one may include compiling kernels
+    calls, expected = int(twin.with_suffix(".calls").read_text()), JOBS[job].outcome(reference)
+    details = differences(JOBS[job].outcome(twin), expected)
+    different = len(details[:1])
     killed = broken = finished = 0
     phases: Counter[str] = Counter()
     failures: list[str] = []
-    while len(failures) < MOST and (killed < kills or (aim and not phases[aim] and killed < kills + MOST)):
-        folder = place / f"{job}-{finished}"
+    while len(failures) < MAX_SHOWN and (killed < kills or (aim and not phases[aim] and killed < kills + MAX_SHOWN)):
+        folder = root / f"{job}-{finished}"
         while True:
-            aimed = aim if not phases[aim] and killed < kills + MOST else ""
+            aimed = aim if not phases[aim] and killed < kills + MAX_SHOWN else ""
             amid = 0 if aimed or killed >= kills else rng.randint(0, 1) * rng.randint(1, calls)
             seconds = rng.uniform(0, length / 10 if aimed else length)
             if amid or not (aimed or killed < kills):
                 seconds = math.inf
-            ended = cut_off(start(job, folder, dies=amid), seconds, folder, aimed)
+            ended = kill_after(start(job, folder, dies=amid), seconds, folder, aimed)
             if ended != -signal.SIGKILL:
                 break
             killed += 1
@@ -120,9 +120,9 @@ def kill_at_random(job: str, kills: int, place: Path, seed: int = 0) -> dict[str
             broken += unreadable(folder)
         if ended:
             failures.append(f"exit code {ended}: {last_line(folder.with_suffix('.log'))}")
-        elif lines := differences(JOBS[job].found(folder), wanted):
+        elif lines := differences(JOBS[job].outcome(folder), expected):
             different += 1
-            told += lines
+            details += lines
         finished += 1
     return {
         "kills": killed,
@@ -130,7 +130,7 @@ def kill_at_random(job: str, kills: int, place: Path, seed: int = 0) -> dict[str
         "failed_resumes": len(failures),
         "different_results": different,
         "unreadable_states": broken,
-        "told": [*failures, *told][:MOST],
+        "details": [*failures, *details][:MAX_SHOWN],
         "phases": dict(phases),
         "uninterrupted_seconds": round(length, 2),
     }

@@ -1,4 +1,4 @@
-"""Saves that are killed at every call to the disk, and loads beside a process that saves all the time."""
+"""Saves killed at every call to the disk, and loads beside a process that saves continuously."""
 
 import os
 import shutil
@@ -21,7 +21,7 @@ STARTS = ("nothing", "format 1", "format 2", "format 3")
 
 
 def numbered(number: int) -> gst.Result:
-    """A small result that has its number in each of its three files."""
+    """A small result whose number is stored in each of its three files."""
     result = gst.Result.load(FIXTURES / "run-format-2")
     assert result.model is not None
     with torch.no_grad():
@@ -33,16 +33,16 @@ def numbered(number: int) -> gst.Result:
 def number_of(result: gst.Result) -> int | None:
     """Its number; None for a mixture of several results."""
     assert result.model is not None
-    found = {
+    numbers = {
         result.metrics.get("number"),
         int(result.scores[0]),
         int(next(iter(result.model.parameters())).flatten()[0]),
     }
-    return found.pop() if len(found) == 1 else None
+    return numbers.pop() if len(numbers) == 1 else None
 
 
 def killed_at(number: int, work: Callable[[], Any]) -> bool:
-    """Does this in a child that is killed at its ``number``-th call to the disk; whether it was."""
+    """Works in a child that is killed at its ``number``-th call to the disk; whether it got that far."""
     child = os.fork()
     if child:
         code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
@@ -75,9 +75,9 @@ def state_of(folder: Path) -> str:
     return {1: "old", 2: "new", None: "mixed"}[number_of(result)]
 
 
-def kill_saves(place: Path, start: str) -> dict[str, int]:
-    """Kills a save over what was there at every position: what the folder holds then, and after the next start."""
-    folder, new, seen, number = place / "run", numbered(2), Counter[str](), 0
+def kill_saves(root: Path, start: str) -> dict[str, int]:
+    """Kills a save at every call to the disk: what the folder holds then, and after the next start."""
+    folder, new, seen, number = root / "run", numbered(2), Counter[str](), 0
     while True:
         number += 1
         prepare(folder, start)
@@ -97,13 +97,13 @@ def kill_saves(place: Path, start: str) -> dict[str, int]:
 
 
 def wrong_saves(start: str, seen: dict[str, int]) -> int:
-    """How often something else was there than the old result or the new one, or did not last."""
+    """How often the folder held neither the old result nor the new one, or lost it later."""
     right = {"positions", "new", "nothing" if start == "nothing" else "old"}
     return sum(count for what, count in seen.items() if what not in right)
 
 
 def load_beside_a_writer(folder: Path, loads: int) -> dict[str, int]:
-    """Loads while another process puts one result after the other into the same folder."""
+    """Loads while another process saves one result after the other to the same folder."""
     results = [numbered(number) for number in (1, 2, 3)]
     results[0].save(folder)
     writer = os.fork()

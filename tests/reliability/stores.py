@@ -1,4 +1,4 @@
-"""Bits flipped in a store and in a record of rows: the same rows, or one line; never another number."""
+"""Bits flipped in a store and in a record of rows: the same rows or a refusal, never a different number."""
 
 import random
 import shutil
@@ -15,7 +15,7 @@ from reliability.damage import damaged
 
 ROWS = [
     Row(
-        *("rq1", "quick", "Cora", "gcn", "gst", "paper", 0.1 * (seed % 9), seed),
+        *("rq1", "quick", "Cora", "gcn", "gst", 0.1 * (seed % 9), seed),
         test=46.35 + seed / 7,
         macs_dense=1e-05 * seed,
         edges_kept=4000 + seed,
@@ -32,7 +32,7 @@ def by_key(rows: list[Row]) -> list[Row]:
 
 
 def read_store(path: Path) -> list[Row]:
-    """As a writer and as a reader, which must agree."""
+    """The rows as seen by a writer and by a reader, which must agree."""
     with Store(path, patience=0.1) as store:
         rows = store.rows()
     if rows:
@@ -44,16 +44,16 @@ def read_record(path: Path) -> list[Row]:
     return load_rows(path).rows
 
 
-def written(place: Path) -> dict[Path, Callable[[Path], list[Row]]]:
-    """A store and a record of the same rows, and how each is read."""
-    with Store(place / "rows.db") as store:
+def written(root: Path) -> dict[Path, Callable[[Path], list[Row]]]:
+    """A store and a record of the same rows, each with its reader."""
+    with Store(root / "rows.db") as store:
         store.add(ROWS)
-    write_csv(place / "rows.csv", ROWS)
-    return {place / "rows.db": read_store, place / "rows.csv": read_record}
+    write_csv(root / "rows.csv", ROWS)
+    return {root / "rows.db": read_store, root / "rows.csv": read_record}
 
 
 def outcome(path: Path, content: bytes, read: Callable[[Path], list[Row]]) -> str:
-    """What becomes of a file with this content."""
+    """The outcome of reading a file with this content."""
     for beside in path.parent.glob(f"{path.name}-*"):
         beside.unlink()
     path.write_bytes(content)
@@ -67,16 +67,16 @@ def outcome(path: Path, content: bytes, read: Callable[[Path], list[Row]]) -> st
     return "the same" if by_key(rows) == ROWS else "CHANGED"
 
 
-def flip(place: Path, flips: int = 2000, seed: int = 0) -> dict[str, Any]:
-    """So many flipped bits in each file, and a twentieth as many cuts."""
-    found: dict[str, Any] = {}
+def flip(root: Path, flips: int = 2000, seed: int = 0) -> dict[str, Any]:
+    """Flips bits in each file, and truncates it a twentieth as often."""
+    outcomes: dict[str, Any] = {}
     rng = random.Random(seed)
-    for path, read in written(place).items():
+    for path, read in written(root).items():
         whole = path.read_bytes()
-        trials = place / "trial"
+        trials = root / "trial"
         trials.mkdir()
-        # a record that ends with a whole line, and a file of no bytes, cannot be told from one that was never longer
+        # a record cut after a complete line, or an empty file, looks like one that was never longer
         cuts = damaged(whole, flips // 20 if path.suffix == ".db" else 0, flips, rng)
-        found[path.name] = dict(Counter(outcome(trials / path.name, content, read) for content in cuts if content))
+        outcomes[path.name] = dict(Counter(outcome(trials / path.name, content, read) for content in cuts if content))
         shutil.rmtree(trials)
-    return found
+    return outcomes

@@ -1,4 +1,4 @@
-"""Files and folders that somebody else wrote: right, wrong, foreign, corrupt, or no files at all."""
+"""Untrusted files and folders: valid, invalid, foreign, corrupt, or not files at all."""
 
 import copy
 import inspect
@@ -25,13 +25,13 @@ ODD = [None, "50", HOSTILE, float("nan"), float("inf"), -1, 10**400, 1e308, {"a"
 Files = dict[str, list[str]]
 
 
-def make_files(place: Path, call: Callable[..., Any]) -> Files:
-    """Paths by what they are for: runs, records, tables, arrays, graphs and places to write to."""
-    place.mkdir(parents=True)
-    runs, text = _runs(place, call), _texts(place)
-    arrays, graphs = _arrays(place), _graphs(place)
-    missing = [str(place / name) for name in ("gone", "gone.csv", "gone.pt", "no/such/folder", "x" * 300, "ü[/y]")]
-    special = [str(path) for path in _special(place)]
+def make_files(root: Path, call: Callable[..., Any]) -> Files:
+    """Paths by purpose: runs, records, tables, arrays, graphs and output paths."""
+    root.mkdir(parents=True)
+    runs, text = _runs(root, call), _texts(root)
+    arrays, graphs = _arrays(root), _graphs(root)
+    missing = [str(root / name) for name in ("gone", "gone.csv", "gone.pt", "no/such/folder", "x" * 300, "ü[/y]")]
+    special = [str(path) for path in _special(root)]
     anything = [*missing, *special, *arrays, *graphs]
     writable = [
         "out",
@@ -57,8 +57,8 @@ def make_files(place: Path, call: Callable[..., Any]) -> Files:
     }
 
 
-def _runs(place: Path, call: Callable[..., Any]) -> list[str]:
-    good = place / "run"
+def _runs(root: Path, call: Callable[..., Any]) -> list[str]:
+    good = root / "run"
     ended = call(*RUN, "--out", str(good), "--quiet", "--retrain")
     assert ended.code == 0, ended.err
     content = json.loads((good / "run.json").read_text())
@@ -70,33 +70,33 @@ def _runs(place: Path, call: Callable[..., Any]) -> list[str]:
     changes += [(f"{name}{number}", {"metrics": {**content["metrics"], name: value}}) for name, number, value in odd]
     changes += [(f"settings{n}", {"settings": {"hidden": value, "device": value}}) for n, value in enumerate(ODD)]
     for name, change in changes:
-        folders.append(place / f"run-{name}")
+        folders.append(root / f"run-{name}")
         shutil.copytree(good, folders[-1])
         files.write_json(folders[-1] / "run.json", {**copy.deepcopy(content), **change})
     for name in sorted(path.name for path in good.iterdir()):
-        folders.append(place / f"cut-{name}")
+        folders.append(root / f"cut-{name}")
         shutil.copytree(good, folders[-1])
         (folders[-1] / name).write_bytes((good / name).read_bytes()[:100])
-    return [str(folder) for folder in [*folders, *_unfinished(place)]]
+    return [str(folder) for folder in [*folders, *_unfinished(root)]]
 
 
-def _unfinished(place: Path) -> list[Path]:
-    """What ``--resume`` finds: the options of a run, one of them anything."""
+def _unfinished(root: Path) -> list[Path]:
+    """Folders for ``--resume``: the options of a run, one of them with an arbitrary value."""
     options = inspect.signature(cli.run).parameters.values()
-    usual = {option.name: option.default for option in options if option.name not in cli._NO_WORDS}
+    usual = {option.name: option.default for option in options if option.name not in cli._NOT_STORED}
     usual |= {"dataset": TINY, "sparsity": 0.5, "hidden": 4, "anchor_epochs": 1, "sparse_epochs": 1}
     names = ("dataset", "method", "split", "data_root", "edges", "option", "eigenpairs", "device", "sparsity", "keep")
     folders = []
     for number, value in enumerate([*ODD, "a\0b", "../gone.pt"]):
         for name in names:
-            folders.append(place / f"unfinished-{name}{number}")
+            folders.append(root / f"unfinished-{name}{number}")
             identity = {"threads": value, "gst": value, "method": HOSTILE}
             content = {"format": checkpoint.FORMAT, "identity": identity, "words": {**usual, name: value}, "files": []}
             files.write_json(folders[-1] / "checkpoint" / "run.json", content)
     return folders
 
 
-def _texts(place: Path) -> list[str]:
+def _texts(root: Path) -> list[str]:
     contents = {
         "edges.csv": "source,target\n0,1\n1,2\n2,0\n",
         "true.csv": "True 1\n2 3\n",
@@ -112,32 +112,32 @@ def _texts(place: Path) -> list[str]:
         "labels.csv": "label\ncat\ndog\n",
     }
     for name, text in contents.items():
-        (place / name).write_text(text)
-    names = ("experiment", "profile", "dataset", "backbone", "method", "recipe")
+        (root / name).write_text(text)
+    names = ("experiment", "profile", "dataset", "backbone", "method")
     row = Row(
         **dict.fromkeys(names, HOSTILE), sparsity=0.5, seed=0, reason=HOSTILE, variation="a=b", facts={"a": HOSTILE}
     )
-    write_csv(place / "record.csv", [row])
-    lines = (place / "record.csv").read_text().replace("0.5", "nan").replace("a=b", "no pairs")
-    (place / "odd.csv").write_text(lines)
-    (place / "binary.csv").write_bytes(bytes(range(256)) * 4)
-    (place / "store.db").write_bytes(b"SQLite format 3\0" + bytes(range(256)) * 8)
-    return [str(place / name) for name in (*contents, "record.csv", "odd.csv", "binary.csv", "store.db")]
+    write_csv(root / "record.csv", [row])
+    lines = (root / "record.csv").read_text().replace("0.5", "nan").replace("a=b", "no pairs")
+    (root / "odd.csv").write_text(lines)
+    (root / "binary.csv").write_bytes(bytes(range(256)) * 4)
+    (root / "store.db").write_bytes(b"SQLite format 3\0" + bytes(range(256)) * 8)
+    return [str(root / name) for name in (*contents, "record.csv", "odd.csv", "binary.csv", "store.db")]
 
 
-def _arrays(place: Path) -> list[str]:
-    np.save(place / "x.npy", np.eye(3, dtype=np.float32))
-    np.save(place / "nan.npy", np.full((3, 2), np.nan, dtype=np.float32))
-    np.save(place / "cube.npy", np.zeros((2, 2, 2)))
-    np.savez(place / "split.npz", train=[0], val=[1], test=[2])
-    pd.DataFrame({"source": [0, 1], "target": [1, 2]}).to_parquet(place / "edges.parquet")
+def _arrays(root: Path) -> list[str]:
+    np.save(root / "x.npy", np.eye(3, dtype=np.float32))
+    np.save(root / "nan.npy", np.full((3, 2), np.nan, dtype=np.float32))
+    np.save(root / "cube.npy", np.zeros((2, 2, 2)))
+    np.savez(root / "split.npz", train=[0], val=[1], test=[2])
+    pd.DataFrame({"source": [0, 1], "target": [1, 2]}).to_parquet(root / "edges.parquet")
     for suffix in ("npy", "npz", "parquet", "pt", "safetensors"):
-        (place / f"binary.{suffix}").write_bytes(bytes(range(256)))
+        (root / f"binary.{suffix}").write_bytes(bytes(range(256)))
     names = ("x.npy", "nan.npy", "cube.npy", "split.npz", "edges.parquet", "binary.npy", "binary.npz", "binary.parquet")
-    return [str(place / name) for name in names]
+    return [str(root / name) for name in names]
 
 
-def _graphs(place: Path) -> list[str]:
+def _graphs(root: Path) -> list[str]:
     masks = {f"{part}_mask": torch.arange(6) % 3 == n for n, part in enumerate(("train", "val", "test"))}
     parts = {"x": torch.rand(6, 2), "y": torch.arange(6) // 3 % 2, "edge_index": torch.tensor([[0, 1, 2], [1, 2, 3]])}
     changes = {
@@ -147,16 +147,16 @@ def _graphs(place: Path) -> list[str]:
         "far": {"edge_index": torch.tensor([[9], [9]])},
     }
     for name, change in changes.items():
-        torch.save({**parts, **masks, **change}, place / f"{name}.pt")
-    torch.save(ODD, place / "list.pt")
-    return [str(place / f"{name}.pt") for name in (*changes, "list", "binary")]
+        torch.save({**parts, **masks, **change}, root / f"{name}.pt")
+    torch.save(ODD, root / "list.pt")
+    return [str(root / f"{name}.pt") for name in (*changes, "list", "binary")]
 
 
-def _special(place: Path) -> list[Path]:
-    os.mkfifo(place / "fifo.csv")
-    os.mkfifo(place / "fifo.pt")
-    (place / "folder").mkdir()
-    (place / "folder.csv").mkdir()
-    (place / "loop").symlink_to(place / "loop")
-    (place / "nowhere.csv").symlink_to(place / "gone")
-    return [place / name for name in ("fifo.csv", "fifo.pt", "folder", "folder.csv", "loop", "nowhere.csv")]
+def _special(root: Path) -> list[Path]:
+    os.mkfifo(root / "fifo.csv")
+    os.mkfifo(root / "fifo.pt")
+    (root / "folder").mkdir()
+    (root / "folder.csv").mkdir()
+    (root / "loop").symlink_to(root / "loop")
+    (root / "nowhere.csv").symlink_to(root / "gone")
+    return [root / name for name in ("fifo.csv", "fifo.pt", "folder", "folder.csv", "loop", "nowhere.csv")]

@@ -1,6 +1,6 @@
-"""Kills of ``gst bench``: the process that hands out cells, or one that works on them, here and under Ray.
+"""Kills of ``gst bench``: of the process that distributes cells, or of a worker, with local processes and with Ray.
 
-Whoever dies, the same command with the same store ends with the rows of the sweep that nobody disturbed.
+Whichever is killed, the same command with the same store ends with the rows of an uninterrupted sweep.
 """
 
 import importlib.util
@@ -19,17 +19,17 @@ from pathlib import Path
 from typing import Any
 
 from gst.lab.bench.store import Store
-from reliability.alike import MOST, differences, untimed
+from reliability.alike import MAX_SHOWN, differences, untimed
 
-ONLY = "backbone=gcn,method=random,method=set,method=ugs,method=gst,recipe=paper,recipe="
+ONLY = "backbone=gcn,method=random,method=set,method=ugs,method=gst"
 ENGINES = ("local", "ray")
-MARK = "GST_TRIAL"  # in the environment of all processes of a sweep, also of those whose parent is gone
+MARK = "GST_TRIAL"  # in the environment of all processes of a sweep, including orphans
 BAD = ("missed", "failed", "different_results", "left_processes")
-PATIENCE = 60  # seconds in which the helpers of a killed process must have left by themselves
+TIMEOUT = 60  # seconds in which the helpers of a killed process must have ended by themselves
 
 
 class Sweep:
-    """One ``gst bench`` with its helpers, a store and a cache of its own."""
+    """One ``gst bench`` with its helper processes, its own store and its own cache."""
 
     def __init__(self, engine: str, folder: Path) -> None:
         self.engine, self.folder, self.mark = engine, folder, f"{os.getpid()}-{time.monotonic_ns()}"
@@ -44,28 +44,31 @@ class Sweep:
         self.process = subprocess.Popen(command, stdout=self._log, stderr=self._log, env=marked)
 
     def members(self) -> list[int]:
-        """All its living processes but the one that hands out cells."""
-        wanted = f"{MARK}={self.mark}".encode()
-        found = []
-        for place in Path("/proc").glob("[0-9]*"):
+        """All its living processes except for the one that distributes cells."""
+        variable = f"{MARK}={self.mark}".encode()
+        pids = []
+        for process in Path("/proc").glob("[0-9]*"):
             with suppress(OSError):
-                if wanted in (place / "environ").read_bytes().split(b"\0") and int(place.name) != self.process.pid:
-                    found.append(int(place.name))
-        return found
+                if (
+                    variable in (process / "environ").read_bytes().split(b"\0")
+                    and int(process.name) != self.process.pid
+                ):
+                    pids.append(int(process.name))
+        return pids
 
     def workers(self) -> list[int]:
-        """Those that work on cells."""
+        """The processes that work on cells."""
         members = self.members()
         if self.engine == "ray":
             return [pid for pid in members if "ray::run_cell" in _command(pid)]
         return [pid for pid in members if _parent(pid) in members]  # copies of the one that has imported everything
 
     def end(self) -> int:
-        """Ends what is left of it; how many processes had not left by themselves, the services of Ray aside."""
+        """Ends its remaining processes; how many had not ended by themselves, the services of Ray aside."""
         self._log.close()
-        mine = self.workers if self.engine == "ray" else self.members
-        deadline = time.monotonic() + PATIENCE
-        while (left := mine()) and time.monotonic() < deadline:
+        remaining = self.workers if self.engine == "ray" else self.members
+        deadline = time.monotonic() + TIMEOUT
+        while (left := remaining()) and time.monotonic() < deadline:
             time.sleep(0.1)
         for pid in self.members():
             with suppress(ProcessLookupError):
@@ -76,87 +79,87 @@ class Sweep:
 
 @contextmanager
 def sweep(engine: str, folder: Path) -> Iterator[Sweep]:
-    begun = Sweep(engine, folder)
+    new = Sweep(engine, folder)
     try:
-        yield begun
+        yield new
     finally:
-        begun.process.kill()
-        begun.process.wait()
-        begun.end()
+        new.process.kill()
+        new.process.wait()
+        new.end()
 
 
 def rows_of(folder: Path) -> dict[str, Any]:
-    """Every row by its key, but for clocks."""
+    """Every row by its key, without times."""
     with Store(folder / "rows.db") as store:
         return {row.key: untimed(asdict(row)) for row in store.rows()}
 
 
-def kill_sweeps(engine: str, kills: int, place: Path, seed: int = 0) -> dict[str, Any]:
-    """Kills the first process of a sweep, a worker of the next, and so on; what became of them."""
+def kill_sweeps(engine: str, kills: int, root: Path, seed: int = 0) -> dict[str, Any]:
+    """Kills the first process of a sweep, a worker of the next, and so on; the outcome."""
     if engine == "ray" and importlib.util.find_spec("ray") is None:
         return {"skipped": "Ray is not installed (extra: ray)"}
-    rng, reference = random.Random(f"{engine} {seed}"), place / f"{engine}-reference"
-    with sweep(engine, reference) as undisturbed:
-        length = _from_first_worker(undisturbed)
-    failures = _failure(undisturbed)
-    wanted, told = rows_of(reference), []
-    assert not failures and wanted, (reference / "log").read_text()
+    rng, reference = random.Random(f"{engine} {seed}"), root / f"{engine}-reference"
+    with sweep(engine, reference) as uninterrupted:
+        length = _from_first_worker(uninterrupted)
+    failures = _failure(uninterrupted)
+    expected, details = rows_of(reference), []
+    assert not failures and expected, (reference / "log").read_text()
     killed: Counter[str] = Counter()
     different = left = 0
-    for number in range(2 * kills):  # some may be faster than the kill
+    for number in range(2 * kills):  # some end before the kill
         if killed.total() == kills:
             break
-        folder, victim = place / f"{engine}-{number}", ("first", "worker")[killed.total() % 2]
-        with sweep(engine, folder) as cut:
-            if _killed(cut, victim, rng.uniform(0, length)):
+        folder, victim = root / f"{engine}-{number}", ("first", "worker")[killed.total() % 2]
+        with sweep(engine, folder) as killed_sweep:
+            if _killed(killed_sweep, victim, rng.uniform(0, length)):
                 killed[victim] += 1
             else:
                 length /= 2
-            cut.process.wait()
-            left += cut.end() if victim == "first" else 0
-        if cut.process.returncode == -signal.SIGKILL:
-            with sweep(engine, folder) as cut:
-                cut.process.wait()
-        failures += _failure(cut)
-        lines = differences(rows_of(folder), wanted)
+            killed_sweep.process.wait()
+            left += killed_sweep.end() if victim == "first" else 0
+        if killed_sweep.process.returncode == -signal.SIGKILL:
+            with sweep(engine, folder) as killed_sweep:
+                killed_sweep.process.wait()
+        failures += _failure(killed_sweep)
+        lines = differences(rows_of(folder), expected)
         different += bool(lines)
-        told += lines
+        details += lines
     return {
         "kills": dict(killed),
         "missed": kills - killed.total(),
         "failed": len(failures),
         "different_results": different,
         "left_processes": left,
-        "told": [*failures, *told][:MOST],
-        "rows": len(wanted),
+        "details": [*failures, *details][:MAX_SHOWN],
+        "rows": len(expected),
         "uninterrupted_seconds": round(length, 2),
     }
 
 
-def _until_workers(begun: Sweep) -> None:
-    while begun.process.poll() is None and not begun.workers():
+def _until_workers(running: Sweep) -> None:
+    while running.process.poll() is None and not running.workers():
         time.sleep(0.2)
 
 
-def _from_first_worker(begun: Sweep) -> float:
+def _from_first_worker(running: Sweep) -> float:
     """Seconds from the first worker to the end."""
-    _until_workers(begun)
+    _until_workers(running)
     start = time.perf_counter()
-    begun.process.wait()
+    running.process.wait()
     return time.perf_counter() - start
 
 
-def _killed(begun: Sweep, victim: str, seconds: float) -> bool:
-    """Kills it so many seconds after it has workers; False where it was faster."""
-    _until_workers(begun)
+def _killed(running: Sweep, victim: str, seconds: float) -> bool:
+    """Kills it some seconds after it has workers; False if it ended before."""
+    _until_workers(running)
     with suppress(subprocess.TimeoutExpired):
-        begun.process.wait(seconds)
+        running.process.wait(seconds)
         return False
-    found = [begun.process.pid] if victim == "first" else begun.workers()
-    for pid in found[:1]:
+    victims = [running.process.pid] if victim == "first" else running.workers()
+    for pid in victims[:1]:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-    return bool(found)
+    return bool(victims)
 
 
 def _failure(ended: Sweep) -> list[str]:

@@ -8,12 +8,12 @@ TESTS = Path(__file__).parents[1]
 
 
 def test_random_calls_end_in_one_line_and_a_known_code():
-    """In a process of its own: its forks must be of one that has trained nothing."""
+    """In a separate process: it must not have trained before it forks."""
     paths = os.pathsep.join([str(TESTS), str(TESTS / "methods"), *sys.path])
     environment = {**os.environ, "PYTHONPATH": paths, "OMP_NUM_THREADS": "1"}
-    words = [sys.executable, "-m", "reliability", "calls", "--calls", "60", "--seed", "0"]
-    done = subprocess.run(words, capture_output=True, text=True, check=False, env=environment)
-    found = json.loads(done.stdout)["calls"]
-    slow = [seen for seen in found["wrong"] if seen["faults"] != ["hang"]]  # seconds are for make reliability
-    assert not slow, json.dumps(slow, indent=2)
-    assert found["codes"]["0"] and found["codes"]["2"]
+    command = [sys.executable, "-m", "reliability", "calls", "--calls", "60", "--seed", "0"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    summary = json.loads(done.stdout)["calls"]
+    wrong = [seen for seen in summary["wrong"] if seen["faults"] != ["hang"]]  # only make reliability checks times
+    assert not wrong, json.dumps(wrong, indent=2)
+    assert summary["codes"]["0"] and summary["codes"]["2"]

@@ -23,7 +23,7 @@ QUICK = {"hidden": 4, "anchor_epochs": 3, "sparse_epochs": 4, "interval": 2, "ca
 
 
 def quick(**kwargs):
-    return gst.sparsify(random_graph(nodes=30, edges=60), sparsity=0.5, **{**QUICK, **kwargs})
+    return gst.sparsify(random_graph(nodes=30, edges=60), "gst", sparsity=0.5, **{**QUICK, **kwargs})
 
 
 def names(folder):
@@ -36,8 +36,8 @@ def test_every_released_format_still_reads(version):
     assert result.metrics["edges_kept"] == 90 == int(result.edge_mask.sum()) // 2
     graph = result.graph
     logits = result.model(graph.x, graph.edge_index)
-    right = (logits.argmax(-1) == graph.y)[graph.test_mask].float().mean()
-    assert 100 * float(right) == pytest.approx(result.metrics["test"])
+    correct = (logits.argmax(-1) == graph.y)[graph.test_mask].float().mean()
+    assert 100 * float(correct) == pytest.approx(result.metrics["test"])
 
 
 @pytest.mark.parametrize("name", ["run.json", "graph.safetensors", "model.safetensors"])
@@ -54,7 +54,7 @@ def test_files_of_two_results_do_not_mix(tmp_path):
         gst.Result.load(first)
 
 
-def test_a_damaged_cache_entry_counts_as_none(tmp_path):
+def test_a_damaged_cache_entry_counts_as_absent(tmp_path):
     calls = []
 
     def make():
@@ -71,7 +71,7 @@ def test_a_damaged_cache_entry_counts_as_none(tmp_path):
         assert path.read_bytes()[:8] == whole[:8]
         files.read_tensors(path)
 
-    assert read_damaged(path, read, cuts=5, flips=20) == {"accepted": 25}  # made anew each time
+    assert read_damaged(path, read, cuts=5, flips=20) == {"accepted": 25}  # computed anew each time
     assert len(calls) == 26
 
 
@@ -80,7 +80,7 @@ class StopHereError(Exception):
 
 
 def stopped(folder, epoch, phase="sparse"):
-    """Leaves the states of a run that ended in the middle of an epoch."""
+    """Leaves the states of a run that stopped in the middle of an epoch."""
 
     def watch(progress):
         if (progress.phase, progress.epoch) == (phase, epoch):
@@ -91,7 +91,7 @@ def stopped(folder, epoch, phase="sparse"):
 
 
 def test_a_damaged_state_falls_back_to_the_one_before(tmp_path):
-    wanted = quick()
+    expected = quick()
     stopped(tmp_path / "run", 4)
     states = {path: files.read_tensors(path)[1]["epoch"] for path in tmp_path.rglob("sparse.*")}
     assert sorted(states.values()) == [2, 3]
@@ -101,7 +101,7 @@ def test_a_damaged_state_falls_back_to_the_one_before(tmp_path):
     seen = []
     result = quick(checkpoint=tmp_path / "run", watch=lambda progress: seen.append((progress.phase, progress.epoch)))
     assert seen == [("sparse", 3), ("sparse", 4)]
-    assert torch.equal(result.edge_mask, wanted.edge_mask) and torch.equal(result.scores, wanted.scores)
+    assert torch.equal(result.edge_mask, expected.edge_mask) and torch.equal(result.scores, expected.scores)
 
 
 @pytest.mark.parametrize("error", ERRORS)
@@ -110,17 +110,17 @@ def test_a_failing_disk_leaves_the_old_result_or_the_new_one(tmp_path, call, err
     old, new = quick(), quick(seed=1)
     folder = old.save(tmp_path / "run")
     for number in range(1, 20):
-        with failing(call, error, number) as made:
+        with failing(call, error, number) as calls:
             try:
                 new.save(folder)
                 saved = True
             except InputError as line:
                 saved = False
                 assert "cannot write" in str(line) and "\n" not in str(line)
-        found = gst.Result.load(folder)
-        assert found.metrics["seed"] in ((1,) if saved else (0, 1))
+        loaded = gst.Result.load(folder)
+        assert loaded.metrics["seed"] in ((1,) if saved else (0, 1))
         assert [name.split("-")[0] for name in names(folder)] == ["graph", "model", "run.json"]
-        if len(made) < number:
+        if len(calls) < number:
             break
         old.save(folder)
     assert number > 3 and saved
@@ -139,7 +139,7 @@ def test_a_failing_disk_in_a_fresh_folder_leaves_nothing_that_loads(tmp_path, ca
 @pytest.mark.parametrize("error", ERRORS)
 @pytest.mark.parametrize("call", CALLS)
 def test_a_failing_disk_during_training_costs_no_state(tmp_path, call, error):
-    wanted = quick()
+    expected = quick()
     for number in (1, 2, 6, 9):
         folder = tmp_path / str(number)
         with (
@@ -149,7 +149,7 @@ def test_a_failing_disk_during_training_costs_no_state(tmp_path, call, error):
         ):
             quick(checkpoint=checkpoint)
         assert not [name for name in names(folder) if name.endswith(".tmp")]
-        assert torch.equal(quick(checkpoint=folder).scores, wanted.scores)
+        assert torch.equal(quick(checkpoint=folder).scores, expected.scores)
 
 
 def test_stale_temporaries_are_swept(tmp_path):

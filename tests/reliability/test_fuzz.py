@@ -14,5 +14,5 @@ def test_any_graph_and_budget_through_the_learned_methods():
 
 
 @given(fuzz.CONFIGURATIONS)
-def test_any_settings_are_taken_or_refused_in_one_line(values):
+def test_any_settings_are_accepted_or_refused_in_one_line(values):
     fuzz.check_settings(values)

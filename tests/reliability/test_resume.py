@@ -1,4 +1,4 @@
-"""A run that is cut off at any boundary ends like the one that nobody disturbed, bit for bit."""
+"""A run interrupted at any boundary and resumed equals an uninterrupted one, bit for bit."""
 
 import json
 import os
@@ -13,18 +13,18 @@ import torch
 from torch_geometric.nn.models import GCN
 
 import gst
-from graphs import random_graph
+from graphs import random_graph, taken
 from gst.base.errors import InputError, InterruptedRunError
 from gst.base.randomness import seeded
 from gst.storage.checkpoint import Checkpoint, NoCheckpoint
 from gst.storage.lock import RUN as LOCK
 from gst.storage.lock import Lock
 from gst.storage.signals import graceful
-from gst.train.run import Problem
 
 FEW = {"hidden": 8, "anchor_epochs": 5, "sparse_epochs": 9, "interval": 3, "cache": False}
+HALF = {"sparsity": 0.5, "dense": True, "retrain": True}
 BOUNDARIES = [("anchor", 1), ("anchor", 5), *(("sparse", epoch) for epoch in (1, 2, 3, 4, 5, 8, 9)), ("retrain", 7)]
-FITS = {  # the methods of many rounds, with few epochs, and where they are cut off
+FITS = {  # iterative methods with few epochs, and where they are interrupted
     "ugs": (lambda **given: gst.UGS(round_epochs=4, **given), [("prune", 2), ("prune", 4), ("sparse", 6)]),
     "wd-glt": (lambda **given: gst.WDGLT(round_epochs=3, **given), [("prune", 2), ("prune", 3), ("sparse", 13)]),
     "mgspar": (
@@ -39,7 +39,7 @@ class CutError(Exception):
 
 
 def cut_after(phase, epoch):
-    """Cuts a run off when the epoch after this one has been trained and nothing of it was saved."""
+    """Interrupts a run after the epoch that follows this one, before that is saved."""
     passed = []
 
     def watch(progress):
@@ -53,7 +53,7 @@ def cut_after(phase, epoch):
 
 def run(method="gst", **kwargs):
     data = random_graph(nodes=40, edges=90, loops=True)
-    return gst.sparsify(data, method, **{"sparsity": 0.5, "dense": True, "retrain": True, **FEW, **kwargs})
+    return gst.sparsify(data, method, **{**HALF, **taken(method, FEW), **kwargs})
 
 
 def assert_same(one, two):
@@ -66,24 +66,24 @@ def assert_same(one, two):
 
 @pytest.mark.parametrize("method", ["gst", "scan"])
 def test_resumed_at_every_boundary(method, tmp_path):
-    """The end of the anchor, one-shot, before, at and after an update, within an interval, the last epoch."""
-    wanted = run(method)
+    """At the end of the anchor, before, at and after an update, within an interval, at the last epoch."""
+    expected = run(method)
     for number, cut in enumerate(BOUNDARIES if method == "gst" else [("retrain", 1), ("retrain", 14), ("dense", 3)]):
         folder, seen = tmp_path / str(number), []
         with pytest.raises(CutError), Checkpoint(folder, every=0) as checkpoint:
             run(method, watch=cut_after(*cut), checkpoint=checkpoint)
-        assert_same(run(method, watch=seen.append, checkpoint=folder), wanted)
+        assert_same(run(method, watch=seen.append, checkpoint=folder), expected)
         assert cut not in [(progress.phase, progress.epoch) for progress in seen], "an epoch was trained twice"
 
 
 @pytest.mark.parametrize("batch", ["clusters", "neighbors"])
 def test_mini_batches_are_resumed_with_the_same_draws(batch, tmp_path):
     given = {"batch": batch, "clusters": 5, "clusters_per_batch": 2, "batch_nodes": 4, "fanout": 3, "backbone": "sage"}
-    wanted = run(**given, setting="inductive", dense=False)
+    expected = run(**given, setting="inductive", dense=False)
     for number, cut in enumerate([("anchor", 2), ("sparse", 4), ("retrain", 7)]):
         with pytest.raises(CutError), Checkpoint(tmp_path / str(number), every=0) as checkpoint:
             run(**given, setting="inductive", dense=False, watch=cut_after(*cut), checkpoint=checkpoint)
-        assert_same(run(**given, setting="inductive", dense=False, checkpoint=tmp_path / str(number)), wanted)
+        assert_same(run(**given, setting="inductive", dense=False, checkpoint=tmp_path / str(number)), expected)
 
 
 @pytest.mark.parametrize("method", FITS)
@@ -92,18 +92,18 @@ def test_methods_of_many_rounds(method, tmp_path):
     data = random_graph(nodes=40, edges=90, loops=True)
 
     def fit(**kwargs):
-        return make(sparsity=0.2, **FEW, **kwargs).fit(data)
+        return make(sparsity=0.2, **taken(method, FEW), **kwargs).fit(data)
 
-    wanted, every = fit(), []
+    expected, every = fit(), []
     for number, cut in enumerate(cuts):
         folder, seen = tmp_path / str(number), []
         with pytest.raises(CutError), Checkpoint(folder, every=0) as checkpoint:
             fit(watch=cut_after(*cut), checkpoint=checkpoint)
         found = fit(watch=seen.append, checkpoint=folder)
-        for name in ("keep_", "scores_", "logits_"):
-            assert torch.equal(getattr(found, name), getattr(wanted, name))
+        for name in ("keep_mask", "scores", "logits"):
+            assert torch.equal(getattr(found.found_, name), getattr(expected.found_, name))
         every.append(len(seen))
-    assert every == sorted(every, reverse=True), "the later it was cut off, the less was left to do"
+    assert every == sorted(every, reverse=True), "the later the interruption, the less is left to do"
 
 
 @pytest.mark.parametrize("backbone", ["gin", "gat"])
@@ -114,14 +114,14 @@ def test_other_backbones(backbone, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("recipe", "cut"),
+    ("method", "cut"),
     [("deploy", (phase, epoch)) for phase, epoch in (("dense", 14), ("greedy", 1), ("greedy", 9), ("retrain", 2))]
     + [("retrain", cut) for cut in (("anchor", 5), ("turn", 3), ("sparse", 2))],
 )
-def test_recipes(recipe, cut, tmp_path):
+def test_methods(method, cut, tmp_path):
     with pytest.raises(CutError), Checkpoint(tmp_path, every=0) as checkpoint:
-        run(watch=cut_after(*cut), recipe=recipe, checkpoint=checkpoint)
-    assert_same(run(recipe=recipe, checkpoint=tmp_path), run(recipe=recipe))
+        run(watch=cut_after(*cut), method=method, checkpoint=checkpoint)
+    assert_same(run(method=method, checkpoint=tmp_path), run(method=method))
 
 
 def test_tickets_and_own_models(tmp_path):
@@ -129,35 +129,37 @@ def test_tickets_and_own_models(tmp_path):
         data = random_graph(nodes=40, edges=90)
         options = {"round_epochs": 4, "weight_prune_ratio": 0.2, "sparsity": 0.2}
         torch.manual_seed(seed)
-        return gst.UGS(GCN(5, 8, 2, 3, dropout=0.3, norm="batch_norm"), **options, **FEW, **kwargs).fit(data)
+        model = GCN(5, 8, 2, 3, dropout=0.3, norm="batch_norm")
+        return gst.UGS(model, **options, **taken("ugs", FEW), **kwargs).fit(data)
 
     def cut(progress):
         if progress.epoch == 3 and progress.sparsity > 0.1:
             raise CutError
 
-    wanted = fit()
+    expected = fit()
     with pytest.raises(CutError), Checkpoint(tmp_path, every=0) as checkpoint:
         fit(checkpoint=checkpoint, watch=cut)
     seen = []
     found = fit(checkpoint=tmp_path, watch=seen.append)
-    assert torch.equal(found.keep_, wanted.keep_) and torch.equal(found.logits_, wanted.logits_)
+    assert torch.equal(found.found_.keep_mask, expected.found_.keep_mask)
+    assert torch.equal(found.found_.logits, expected.found_.logits)
     assert seen[0].epoch == 3 and seen[0].phase == "prune"
     with pytest.raises(InputError, match="unfinished run with model"):
         fit(seed=1, checkpoint=tmp_path)
 
 
-def test_the_order_in_which_a_file_gives_tensors_does_not_matter():
-    """safetensors gives them in an order of its own, another one each time."""
+def test_the_order_of_tensors_in_a_file_does_not_matter():
+    """safetensors returns them in a different order each time."""
     data = random_graph(nodes=40, edges=90)
-    method = gst.UGS(round_epochs=3, weight_prune_ratio=0.2, sparsity=0.2)
-    problem = Problem(data, **FEW)
+    method = gst.UGS(round_epochs=3, weight_prune_ratio=0.2, sparsity=0.2, **taken("ugs", FEW))
+    run = method.run(data)
     with seeded(0):
-        first, _ = method.stage(problem, problem.edges, 0, {})
+        first, _ = method.stage(run, run.edges, 0, {})
     extra = {name: tensor for name, tensor in first.items() if name != "scores"}
     assert len(extra) == 2
     for given in (extra, dict(reversed(extra.items()))):
         with seeded(1):
-            found, _ = method.stage(problem, problem.edges, 1, given)
+            found, _ = method.stage(run, run.edges, 1, given)
         assert torch.equal(found["scores"], first.setdefault("second", found["scores"]))
 
 
@@ -169,8 +171,8 @@ def test_seconds_add_up_over_processes(tmp_path):
 
     data = random_graph(nodes=40, edges=90)
     with pytest.raises(CutError), Checkpoint(tmp_path, every=0) as checkpoint:
-        gst.sparsify(data, sparsity=0.5, watch=slow, checkpoint=checkpoint, **FEW)
-    seconds = gst.sparsify(data, sparsity=0.5, checkpoint=tmp_path, **FEW).metrics["seconds"]
+        gst.sparsify(data, "gst", sparsity=0.5, watch=slow, checkpoint=checkpoint, **FEW)
+    seconds = gst.sparsify(data, "gst", sparsity=0.5, checkpoint=tmp_path, **FEW).metrics["seconds"]
     assert seconds["sparse"] > 0.14 and seconds["anchor"] > 0.1 and seconds["total"] > 0.24
 
 
@@ -183,10 +185,10 @@ def test_another_run_in_the_folder_is_refused_in_one_line(tmp_path):
         assert "\n" not in str(caught.value)
     with pytest.raises(InputError, match="other data"):
         other = random_graph(nodes=40, edges=90, seed=3)
-        gst.sparsify(other, sparsity=0.5, retrain=True, dense=True, checkpoint=tmp_path, **FEW)
+        gst.sparsify(other, "gst", sparsity=0.5, retrain=True, dense=True, checkpoint=tmp_path, **FEW)
 
 
-def test_a_second_process_gets_one_line_and_a_dead_owner_is_no_owner(tmp_path):
+def test_a_second_process_is_refused_and_the_lock_of_a_dead_one_is_released(tmp_path):
     with Lock(tmp_path), pytest.raises(InputError, match=f"in use by process {os.getpid()} on "):
         Lock(tmp_path)
     assert not (tmp_path / LOCK).exists()
@@ -204,14 +206,14 @@ def test_a_signal_stops_at_the_end_of_the_epoch(tmp_path):
     data = random_graph(nodes=40, edges=90)
     stops = pytest.raises(InterruptedRunError, match="after epoch 4 of 9")
     with stops as caught, Checkpoint(tmp_path) as checkpoint, graceful(checkpoint):
-        gst.sparsify(data, sparsity=0.5, watch=interrupt, checkpoint=checkpoint, **FEW)
+        gst.sparsify(data, "gst", sparsity=0.5, watch=interrupt, checkpoint=checkpoint, **FEW)
     assert caught.value.code == 143
     seen = []
-    gst.sparsify(data, sparsity=0.5, watch=seen.append, checkpoint=tmp_path, **FEW)
+    gst.sparsify(data, "gst", sparsity=0.5, watch=seen.append, checkpoint=tmp_path, **FEW)
     assert [progress.epoch for progress in seen] == [5, 6, 7, 8, 9]
 
 
-def test_a_second_signal_leaves_at_once(tmp_path, monkeypatch):
+def test_a_second_signal_exits_at_once(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "_exit", sys.exit)
     with Checkpoint(tmp_path) as checkpoint, graceful(checkpoint):
         os.kill(os.getpid(), signal.SIGINT)
@@ -221,7 +223,7 @@ def test_a_second_signal_leaves_at_once(tmp_path, monkeypatch):
         assert caught.value.code == 130
 
 
-def test_without_a_folder_a_signal_leaves_at_once():
+def test_without_a_folder_a_signal_stops_at_once():
     with pytest.raises(InterruptedRunError) as caught, graceful(NoCheckpoint()):
         os.kill(os.getpid(), signal.SIGTERM)
     assert caught.value.code == 143
@@ -233,7 +235,7 @@ def test_clearing_removes_states_and_nothing_else(tmp_path):
     states = tmp_path / "checkpoint"
     (states / "notes.txt").write_text("mine")
     (states / "mine.safetensors").write_text("mine")
-    (states / "run.json").rename(states / "cleared.json")  # a clearing that was killed
+    (states / "run.json").rename(states / "cleared.json")  # leftovers of an interrupted clear()
     assert_same(run("scan", sparsity=0.3, checkpoint=tmp_path), run("scan", sparsity=0.3))
     with Checkpoint(tmp_path) as checkpoint:
         checkpoint.clear()
@@ -291,7 +293,7 @@ def newest(folder: Path) -> float:
 
 
 def with_out(result, shown):
-    """What cannot be the same in two runs, taken from one of them."""
+    """The result with the metrics that differ between any two runs taken from the other run."""
     result.metrics |= {key: shown[key] for key in ("out", "inference")}
     return result
 
@@ -308,10 +310,10 @@ def test_resume_takes_no_other_options(tmp_path):
 
 def test_kills_at_random_instants(tmp_path):
     few = ["--kills", "1", "--jobs", "scan", "set", "wd-glt", "own-ugs", "search-paper"]
-    words = [sys.executable, "-m", "reliability", "kills", *few, "--place", str(tmp_path)]
+    words = [sys.executable, "-m", "reliability", "kills", *few, "--folder", str(tmp_path)]
     folder = Path(__file__).parent.parent
     paths = os.pathsep.join([str(folder), str(folder / "methods"), *filter(None, [os.environ.get("PYTHONPATH")])])
     done = subprocess.run(words, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": paths})
     assert done.returncode == 0, done.stderr + done.stdout
     for found in json.loads(done.stdout)["kills"].values():
-        assert found["kills"] >= 1 and found["told"] == []
+        assert found["kills"] >= 1 and found["details"] == []

@@ -1,4 +1,4 @@
-"""One result takes the place of another in one step."""
+"""One result replaces another atomically."""
 
 import pytest
 
@@ -15,12 +15,12 @@ def test_a_kill_at_any_position_leaves_the_old_result_or_the_new_one(tmp_path, s
     assert seen["new"] > 3 and seen["nothing" if start == "nothing" else "old"] > 10
 
 
-def test_readers_beside_a_writer_always_see_one_whole_result(tmp_path):
+def test_readers_beside_a_writer_always_see_one_complete_result(tmp_path):
     seen = load_beside_a_writer(tmp_path / "run", 2000)
     assert seen == {"loads": 2000, "failed": 0, "mixed": 0, "results_seen": 3}
 
 
-def test_a_missing_file_is_an_error_and_no_endless_wait(tmp_path):
+def test_a_missing_file_is_an_error_not_an_endless_loop(tmp_path):
     folder = numbered(1).save(tmp_path / "run")
     (path,) = folder.glob("model-*")
     path.unlink()
@@ -28,7 +28,7 @@ def test_a_missing_file_is_an_error_and_no_endless_wait(tmp_path):
         gst.Result.load(folder)
 
 
-def test_a_live_temporary_is_not_swept_and_a_dead_one_is(tmp_path):
+def test_only_temporary_files_of_dead_writers_are_swept(tmp_path):
     with files._staged(tmp_path, b"alive") as temporary:
         files.sweep(tmp_path)
         assert temporary.read_bytes() == b"alive"
@@ -38,7 +38,7 @@ def test_a_live_temporary_is_not_swept_and_a_dead_one_is(tmp_path):
         assert list(tmp_path.iterdir()) == [temporary]
 
 
-def test_parts_that_only_look_like_ours_stay(tmp_path):
+def test_foreign_files_with_the_name_of_a_part_stay(tmp_path):
     folder = numbered(1).save(tmp_path / "run")
     mine = folder / f"model-{'0' * 32}.safetensors"
     mine.write_bytes(b"weights of mine")

@@ -27,7 +27,7 @@ def matrix(rng: np.random.Generator, rows: int, columns: int, density: float) ->
     shared=st.booleans(),
     narrow=st.booleans(),
 )
-def test_product_is_the_dense_one(rows, columns, width, density, relu, shared, narrow):
+def test_product_equals_the_dense_one(rows, columns, width, density, relu, shared, narrow):
     rng = np.random.default_rng(rows * 31 + width)
     dense, csr = matrix(rng, rows, columns, density)
     x = torch.from_numpy(rng.standard_normal((columns, width)).astype(np.float32))
@@ -42,7 +42,7 @@ def test_product_is_the_dense_one(rows, columns, width, density, relu, shared, n
 
 @pytest.mark.parametrize("spread", [1.0, 30.0, 500.0])
 @pytest.mark.parametrize(("heads", "width"), [(1, 3), (2, 4), (8, 16)])
-def test_attention_is_the_softmax(heads, width, spread):
+def test_attention_equals_the_softmax(heads, width, spread):
     rng = np.random.default_rng(heads)
     _, (crow, col, _) = matrix(rng, 20, 20, 0.3)
     values = rng.random(col.size).astype(np.float32) + 0.5
@@ -51,14 +51,14 @@ def test_attention_is_the_softmax(heads, width, spread):
     bias = rng.standard_normal(heads * width).astype(np.float32)
     found = kernels.attention(crow, col, values, x, source, target, bias)
     for i in range(20):
-        mine = slice(crow[i], crow[i + 1])
-        near = col[mine]
+        row = slice(crow[i], crow[i + 1])
+        near = col[row]
         if near.size == 0:
             np.testing.assert_array_equal(found[i], bias)
             continue
         z = target[i].astype(float) + source[near]
         z = np.maximum(z, 0.2 * z)
-        weight = values[mine, None] * np.exp(z - z.max(0))
+        weight = values[row, None] * np.exp(z - z.max(0))
         weight /= weight.sum(0)
         expected = np.einsum("eh,ehd->hd", weight, x[near].reshape(-1, heads, width)).ravel() + bias
         np.testing.assert_allclose(found[i], expected, rtol=2e-4, atol=2e-5 * spread)
@@ -69,13 +69,13 @@ def test_threads_do_not_change_a_bit():
     _, csr = matrix(rng, 1000, 1000, 0.02)
     x, init = rng.standard_normal((2, 1000, 40)).astype(np.float32)
     logits = rng.standard_normal((2, 1000, 4)).astype(np.float32)
-    before, found = torch.get_num_threads(), []
+    before, results = torch.get_num_threads(), []
     try:
         for threads in (1, 2, 5):
             torch.set_num_threads(threads)
-            found.append((kernels.product(*csr, x, init, True), kernels.attention(*csr, x, *logits, init[0])))
+            results.append((kernels.product(*csr, x, init, True), kernels.attention(*csr, x, *logits, init[0])))
     finally:
         torch.set_num_threads(before)
-    for product, attention in found[1:]:
-        np.testing.assert_array_equal(product, found[0][0])
-        np.testing.assert_array_equal(attention, found[0][1])
+    for product, attention in results[1:]:
+        np.testing.assert_array_equal(product, results[0][0])
+        np.testing.assert_array_equal(attention, results[0][1])

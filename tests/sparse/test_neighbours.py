@@ -1,4 +1,4 @@
-"""Arcs in little memory, the blocks read of them, and whole graphs a layer at a time: all equal to the full batch."""
+"""The compact list of arcs, its blocks, and layer-by-layer evaluation: all equal to the full batch."""
 
 import pytest
 import torch
@@ -29,7 +29,7 @@ def test_rows_and_degrees_are_those_of_the_adjacency(data, draw):
     block, whole = found.block, edges.adjacency.blocks(1, rows)[0]
     assert torch.equal(block.nodes, whole.nodes) and torch.equal(block.own, whole.own)
     assert torch.equal(block.pattern.row, whole.pattern.row) and torch.equal(block.pattern.col, whole.pattern.col)
-    assert torch.equal(found.edge, edges.adjacency.source[whole.entries][found.off])
+    assert torch.equal(found.edge, edges.adjacency.source[whole.entries][found.off_diagonal])
     assert torch.equal(edges.neighbours.reached(rows), whole.nodes)
     values = torch.rand(edges.num_edges, dtype=torch.float64)
     matrix = torch.eye(data.num_nodes, dtype=torch.float64) * torch.where(edges.loops > 0, edges.loops, 1.0)
@@ -50,32 +50,32 @@ def test_induced_subgraphs(data, draw):
 
 @pytest.mark.parametrize(("kind", "run", "depth"), [*((kind, 7, 2) for kind in KINDS[2:]), ({}, 20, 3)])
 @pytest.mark.parametrize("name", BACKBONES)
-def test_a_layer_at_a_time_is_the_full_batch(name, kind, run, depth, monkeypatch):
+def test_layer_by_layer_equals_the_full_batch(name, kind, run, depth, monkeypatch):
     monkeypatch.setattr(layerwise, "RUN", run)
     data = random_graph(nodes=30, edges=90, **kind)
     edges, model, x = EdgeSet.from_data(data), backbone(name, depth), data.x.double()
     some = torch.tensor([1, 4, 29])
     values = 1 + 0.1 * torch.randn(edges.num_edges, dtype=torch.float64)
     values[::3] = 0
-    for given_values in (None, values):
-        wanted = model.run(x, edges.adjacency.blocks(depth), given_values)
-        assert torch.allclose(layerwise_logits(model, x, edges, given_values), wanted, atol=1e-6, rtol=1e-6)
-        assert torch.allclose(layerwise_logits(model, x, edges, given_values, some), wanted[some], atol=1e-6)
+    for edge_values in (None, values):
+        expected = model.run(x, edges.adjacency.blocks(depth), edge_values)
+        assert torch.allclose(layerwise_logits(model, x, edges, edge_values), expected, atol=1e-6, rtol=1e-6)
+        assert torch.allclose(layerwise_logits(model, x, edges, edge_values, some), expected[some], atol=1e-6)
     target = torch.randn(30, 3, dtype=torch.float64)
 
     def loss(logits):
         return (logits.log_softmax(-1) * target).sum()
 
     leaf = values.clone().requires_grad_()
-    wanted = torch.autograd.grad(loss(model.run(x, edges.adjacency.blocks(depth), leaf)), leaf)[0]
+    expected = torch.autograd.grad(loss(model.run(x, edges.adjacency.blocks(depth), leaf)), leaf)[0]
     found = edge_gradient(model, x, edges, values, loss)
-    assert torch.allclose(found, wanted, atol=1e-6, rtol=1e-6)
-    assert bool((found[::3] != 0).any()), "edges of value 0 have a slope as well"
+    assert torch.allclose(found, expected, atol=1e-6, rtol=1e-6)
+    assert bool((found[::3] != 0).any()), "edges of value 0 have a gradient, too"
 
 
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("name", BACKBONES)
-def test_single_precision_has_kernels_of_its_own(name, sparse, monkeypatch):
+def test_single_precision_kernels_equal_the_full_batch(name, sparse, monkeypatch):
     monkeypatch.setattr(layerwise, "RUN", 11)
     data = random_graph(nodes=30, edges=90, loops=True)
     edges, model = EdgeSet.from_data(data), backbone(name).float()
@@ -83,9 +83,9 @@ def test_single_precision_has_kernels_of_its_own(name, sparse, monkeypatch):
     values = 1 + 0.1 * torch.randn(edges.num_edges)
     values[::3] = 0
     leaf = values.clone().requires_grad_()
-    wanted = model.run(x, edges.adjacency.blocks(2), leaf)
-    slope = torch.autograd.grad(wanted.square().sum(), leaf)[0]
-    assert torch.allclose(layerwise_logits(model, x, edges, values), wanted, atol=1e-4)
+    expected = model.run(x, edges.adjacency.blocks(2), leaf)
+    slope = torch.autograd.grad(expected.square().sum(), leaf)[0]
+    assert torch.allclose(layerwise_logits(model, x, edges, values), expected, atol=1e-4)
     found = edge_gradient(model, x, edges, values, lambda logits: logits.square().sum())
     assert torch.allclose(found, slope, atol=1e-4 * float(slope.abs().max()))
 

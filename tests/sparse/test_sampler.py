@@ -1,4 +1,4 @@
-"""Sampled neighbourhoods: what is drawn, how often, and that a full draw is the whole row."""
+"""Sampled neighbourhoods: sizes, frequencies, and complete rows if the fanout is large."""
 
 import pytest
 import torch
@@ -21,7 +21,7 @@ def draw(graph, rows, fanout, seed):
 
 
 @given(graphs(), st.integers(0, 5), st.integers(0, 2**62))
-def test_samples_are_part_of_the_row_of_the_right_size(data, fanout, seed):
+def test_samples_are_subsets_of_their_rows_of_the_right_size(data, fanout, seed):
     graph = neighbours(data)
     rows = torch.arange(0, data.num_nodes, 2)
     found = draw(graph, rows, fanout, seed)
@@ -40,7 +40,7 @@ def test_all_entries_of_some_rows(data):
 
 
 @pytest.mark.parametrize("fanout", [1, 3, 7])
-def test_every_neighbour_is_drawn_as_often_as_any_other(fanout):
+def test_all_neighbours_are_drawn_equally_often(fanout):
     graph = neighbours(random_graph(nodes=14, edges=120, seed=2))
     length = torch.from_numpy(graph.start).diff()
     row = int(length.argmax())
@@ -53,12 +53,12 @@ def test_every_neighbour_is_drawn_as_often_as_any_other(fanout):
         pairs[mine[:, None], mine[None]] += 1
     assert others.numel() > fanout and int(counts.sum()) == 4000 * fanout
     assert chisquare(counts[others].numpy()).pvalue > 1e-3
-    if fanout > 1:  # two neighbours come together as often as any other two
+    if fanout > 1:  # and so are all pairs of neighbours
         u, v = torch.combinations(others).t()
         assert chisquare(pairs[u, v].numpy()).pvalue > 1e-3
 
 
-def test_one_seed_one_draw_whatever_else_is_asked_for():
+def test_a_draw_depends_only_on_seed_and_row():
     graph = neighbours(random_graph(nodes=40, edges=300))
     alone, among = draw(graph, torch.tensor([7]), 3, 5), draw(graph, torch.arange(40), 3, 5)
     assert bool(torch.isin(alone, among).all()) and alone.numel() == 3
@@ -66,17 +66,17 @@ def test_one_seed_one_draw_whatever_else_is_asked_for():
 
 
 @pytest.mark.parametrize("make", [SAGE, GIN])
-def test_sampled_means_and_sums_are_right_on_average(make):
+def test_sampled_means_and_sums_are_unbiased(make):
     data = random_graph(nodes=30, edges=250, loops=True)
     edges = EdgeSet.from_data(data)
     layer, rows = make(5, 4, 2, layers=1).double().eval().layers[0], torch.tensor([3, 11, 20])
     with torch.no_grad():
-        wanted = layer(data.x.double(), edges.adjacency.blocks(1)[0], None)[rows]
+        expected = layer(data.x.double(), edges.adjacency.blocks(1)[0], None)[rows]
         draws = []
         for seed in range(1200):
             block = edges.neighbours.block(rows, 4, seed).block
             assert block.nodes.numel() <= 3 * 5
             draws.append(layer(data.x.double()[block.nodes], block, None))
     found = torch.stack(draws)
-    error = (found.mean(0) - wanted).abs() / (found.std(0) / 1200**0.5)
+    error = (found.mean(0) - expected).abs() / (found.std(0) / 1200**0.5)
     assert bool((found.std(0) > 0).all()) and float(error.max()) < 4

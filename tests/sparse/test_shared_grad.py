@@ -1,4 +1,4 @@
-"""What runs of rows read of all nodes: values and slopes are those of plain autograd on the whole."""
+"""Values shared by runs of rows: products and gradients equal those of plain autograd on the whole."""
 
 import pytest
 import torch
@@ -13,13 +13,13 @@ def random_pattern(rows, columns, density=0.3):
     return Pattern(row, col, (rows, columns))
 
 
-@pytest.mark.parametrize("known", [False, True])
+@pytest.mark.parametrize("backward_only", [False, True])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_runs_add_up_to_autograd(dtype, known):
+def test_runs_add_up_to_autograd(dtype, backward_only):
     torch.manual_seed(0)
     x, weight = torch.randn(9, 6, dtype=dtype), torch.randn(6, 4, dtype=dtype)
     patterns = [random_pattern(5, 9), random_pattern(3, 9)]
-    shared = Shared.of(x, token(True), known)
+    shared = Shared.of(x, token(True), backward_only)
     whole = x.clone().requires_grad_()
     for pattern in patterns:
         values = torch.randn(pattern.nnz, dtype=dtype)
@@ -29,17 +29,17 @@ def test_runs_add_up_to_autograd(dtype, known):
         found = shared_spmm(pattern, mine, shared, weight) + shared_linear(shared, own, weight)
         found = torch.cat([found, torch.cat(halves, 1), take(shared, own)], 1)
         sums = spmm(pattern, plain, whole)
-        wanted = torch.cat([sums @ weight + whole[own] @ weight, sums, whole[own]], 1)
-        if not known:
-            assert torch.allclose(found, wanted, atol=1e-5)
-        slope = torch.randn_like(wanted)
+        expected = torch.cat([sums @ weight + whole[own] @ weight, sums, whole[own]], 1)
+        if not backward_only:
+            assert torch.allclose(found, expected, atol=1e-5)
+        slope = torch.randn_like(expected)
         to_mine = torch.autograd.grad(found, [mine, shared.token], slope, allow_unused=True)[0]
-        wanted.backward(slope)
+        expected.backward(slope)
         assert torch.allclose(to_mine, plain.grad, atol=1e-5)
     assert torch.allclose(shared.slope, whole.grad, atol=1e-5)
 
 
-def test_nobody_asks_nobody_adds():
+def test_no_gradient_is_accumulated_unless_requested():
     shared = Shared.of(torch.randn(4, 2), token(False))
     values = torch.ones(3).requires_grad_()
     pattern = Pattern(torch.tensor([0, 0, 1]), torch.tensor([1, 3, 2]), (2, 4))
@@ -48,20 +48,20 @@ def test_nobody_asks_nobody_adds():
 
 
 @pytest.mark.parametrize("density", [0.02, 0.9])
-def test_products_are_taken_once(density):
+def test_products_are_computed_once(density):
     torch.manual_seed(0)
     x = torch.randn(30, 12) * (torch.rand(30, 12) < density)
-    given, weight = SharedFeatures(as_features(x)), torch.randn(12, 3)
-    assert torch.allclose(given.times(weight).value, x @ weight, atol=1e-6)
-    assert given.times(weight) is given.times(weight)
-    assert given.times(weight * 2, weight) is given.times(weight)
-    assert given.times(weight * 2).value.allclose(2 * x @ weight, atol=1e-5)
+    features, weight = SharedFeatures(as_features(x)), torch.randn(12, 3)
+    assert torch.allclose(features.times(weight).value, x @ weight, atol=1e-6)
+    assert features.times(weight) is features.times(weight)
+    assert features.times(weight * 2, weight) is features.times(weight)
+    assert features.times(weight * 2).value.allclose(2 * x @ weight, atol=1e-5)
 
 
-def test_slopes_are_carried_back_once():
+def test_gradients_of_products_and_features_add_up():
     torch.manual_seed(0)
     x, weight = torch.randn(7, 5), torch.randn(5, 3)
-    given = SharedFeatures(x, slope=True)
-    given.times(weight).slope.copy_(torch.ones(7, 3))
-    given.itself.slope.fill_(2)
-    assert torch.allclose(given.slope(), torch.ones(7, 3) @ weight.t() + 2)
+    features = SharedFeatures(x, slope=True)
+    features.times(weight).slope.copy_(torch.ones(7, 3))
+    features.itself.slope.fill_(2)
+    assert torch.allclose(features.slope(), torch.ones(7, 3) @ weight.t() + 2)

@@ -1,4 +1,4 @@
-"""Every format is read back by the library it is for."""
+"""Every format can be read by the library it is for."""
 
 import importlib.util
 import json
@@ -60,7 +60,7 @@ def test_tables(graph, tmp_path, to):
 
 
 @pytest.mark.skipif(importlib.util.find_spec("dgl") is not None, reason="dgl is installed")
-def test_dgl_says_that_it_is_missing(graph, tmp_path):
+def test_missing_dgl_is_reported(graph, tmp_path):
     with pytest.raises(InputError, match="needs a working installation of dgl"):
         export(graph, "dgl", tmp_path / "g.dgl")
     assert not (tmp_path / "g.dgl").exists()
@@ -73,7 +73,7 @@ def test_dgl(graph, tmp_path):
     assert arcs(torch.stack(again.edges())) == arcs(graph.edge_index)
 
 
-def test_unknown_format_and_unwritable_place(graph, tmp_path):
+def test_unknown_format_and_unwritable_path(graph, tmp_path):
     with pytest.raises(InputError, match=r"unknown format 'gml': .*choose from pyg, networkx"):
         export(graph, "gml", tmp_path / "g")
     (tmp_path / "file").write_text("")

@@ -20,12 +20,12 @@ def test_argument_then_variable_then_cache(monkeypatch, tmp_path):
 def test_the_mirror_is_never_the_root(monkeypatch, tmp_path):
     monkeypatch.setenv("GST_MIRROR", str(tmp_path))
     assert mirror_root() == tmp_path
-    for place in (tmp_path, tmp_path / "below"):
+    for root in (tmp_path, tmp_path / "below"):
         with pytest.raises(InputError, match=r"lies in .GST_MIRROR, which is only read"):
-            data_root(place)
+            data_root(root)
 
 
-def test_a_root_that_leads_nowhere_is_named_or_left_for_its_reader(monkeypatch, tmp_path):
+def test_circular_links_and_unknown_users(monkeypatch, tmp_path):
     monkeypatch.setenv("GST_MIRROR", str(tmp_path / "mirror"))
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     assert data_root(tmp_path / "loop") == tmp_path / "loop"

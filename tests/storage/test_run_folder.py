@@ -1,4 +1,4 @@
-"""Folders that a user names: those that are not of gst are refused untouched, and nobody else's file is removed."""
+"""Folders named by a user: foreign ones are refused untouched, and no foreign file is ever removed."""
 
 import os
 import shutil
@@ -18,9 +18,9 @@ from gst.storage.checkpoint import Checkpoint, read_run
 from gst.storage.lock import Lock
 from reliability.saving import FIXTURES, killed_at, numbered
 
-QUICK = {"hidden": 4, "anchor_epochs": 2, "sparse_epochs": 2, "interval": 2, "cache": False}
-WORDS = [word for name, value in QUICK.items() if name != "cache" for word in (f"--{name.replace('_', '-')}", value)]
-FOREIGN = {  # what a user may have in a folder
+QUICK = {"hidden": 4, "anchor_epochs": 2, "sparse_epochs": 2, "cache": False}
+OPTIONS = [word for name, value in QUICK.items() if name != "cache" for word in (f"--{name.replace('_', '-')}", value)]
+FOREIGN = {  # files that a user may have in a folder
     "states": {"checkpoint/a.a.safetensors": b"mine", "checkpoint/best.safetensors": b"mine"},
     "a draft": {".draft.tmp": b"mine"},
     "a lock": {".lock": b"mine"},
@@ -45,7 +45,7 @@ def put(folder, files):
 
 
 def snapshot(folder):
-    """Every name and every byte."""
+    """Every name and every byte in a folder."""
     return {
         str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None
         for path in sorted(folder.rglob("*"))
@@ -76,7 +76,7 @@ PYTHON = {
 
 @pytest.mark.parametrize("files", FOREIGN)
 @pytest.mark.parametrize("write", PYTHON)
-def test_a_folder_of_somebody_else_is_refused_untouched(tmp_path, found, write, files):
+def test_a_foreign_folder_is_refused_untouched(tmp_path, found, write, files):
     put(tmp_path, FOREIGN[files])
     before = snapshot(tmp_path)
     with pytest.raises(InputError) as caught:
@@ -86,12 +86,12 @@ def test_a_folder_of_somebody_else_is_refused_untouched(tmp_path, found, write, 
 
 
 @pytest.mark.parametrize("command", ["run", "search"])
-def test_the_command_line_refuses_it_too(call, own, tmp_path, command):
+def test_the_command_line_refuses_a_foreign_folder_too(call, own, tmp_path, command):
     folder = tmp_path / "theirs"
     put(folder, {name: content for files in FOREIGN.values() for name, content in files.items()})
     before = snapshot(folder)
     amount = ["--sparsity", 0.5] if command == "run" else ["--seeds", 1]
-    code, out, err = call(command, "--dataset", own, *amount, "--out", folder, "--quiet", *WORDS)
+    code, out, err = call(command, "--dataset", own, *amount, "--out", folder, "--quiet", *OPTIONS)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert snapshot(folder) == before
 
@@ -107,37 +107,37 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("words", REFUSED)
-def test_a_refused_run_leaves_everything_as_it_was(call, own, tmp_path, words):
+@pytest.mark.parametrize("reason", REFUSED)
+def test_a_refused_run_leaves_everything_as_it_was(call, own, tmp_path, reason):
     run = numbered(1).save(tmp_path / "run")
     put(run, {"notes.txt": b"mine", ".draft.tmp": b"mine", ".gst-left.tmp": b"half"})
     (tmp_path / "empty").mkdir()
     before = snapshot(tmp_path)
     for folder in (run, tmp_path / "empty", tmp_path / "new" / "folder"):
-        code, _, err = call("run", "--dataset", own, "--out", folder, "--quiet", *WORDS, *REFUSED[words])
+        code, _, err = call("run", "--dataset", own, "--out", folder, "--quiet", *OPTIONS, *REFUSED[reason])
         assert code == 2 and err.count("\n") == 1
         assert snapshot(tmp_path) == before
 
 
 def test_a_folder_in_use_and_an_unfinished_run_are_left_as_they_are(call, own, tmp_path):
     run = numbered(1).save(tmp_path / "run")
-    begun(run)
+    begin(run)
     before = snapshot(run)
-    code, _, err = call("run", "--dataset", own, "--out", run, "--sparsity", 0.5, "--quiet", *WORDS)
+    code, _, err = call("run", "--dataset", own, "--out", run, "--sparsity", 0.5, "--quiet", *OPTIONS)
     assert code == 2 and "holds an unfinished run" in err and snapshot(run) == before
     with Lock(run):
-        code, _, err = call("run", "--dataset", own, "--out", run, "--sparsity", 0.5, "--quiet", *WORDS)
+        code, _, err = call("run", "--dataset", own, "--out", run, "--sparsity", 0.5, "--quiet", *OPTIONS)
     assert code == 2 and "in use by process" in err and snapshot(run) == before
 
 
-def begun(folder, **identity):
-    """An unfinished run with one state, without training."""
+def begin(folder, **identity):
+    """Makes an unfinished run with one state, without training."""
     with Checkpoint(folder) as checkpoint:
         checkpoint.begin(identity)
-        checkpoint.keep(checkpoint.folder / "anchor.a.safetensors", {"x": torch.ones(2)}, {"elapsed": 1.0})
+        checkpoint.write(checkpoint.states / "anchor.a.safetensors", {"x": torch.ones(2)}, {"elapsed": 1.0})
 
 
-def test_what_lies_beside_a_run_stays(call, own, tmp_path):
+def test_files_beside_a_run_stay(call, own, tmp_path):
     mine = {"notes.txt": b"mine", ".lock": b"mine", ".draft.tmp": b"mine", "model.safetensors": b"mine"}
     mine |= {"checkpoint/best.safetensors": b"mine", "sub/selection-1": b"mine", "shared/selection-1": b"mine"}
     for start in ("run-format-1", "run-format-2", "new"):
@@ -148,7 +148,7 @@ def test_what_lies_beside_a_run_stays(call, own, tmp_path):
             shutil.copytree(FIXTURES / start, folder)
         beside = {name: content for name, content in mine.items() if start == "new" or name != "model.safetensors"}
         put(folder, beside)
-        code, _, err = call("run", "--dataset", own, "--out", folder, "--sparsity", 0.5, "--quiet", *WORDS)
+        code, _, err = call("run", "--dataset", own, "--out", folder, "--sparsity", 0.5, "--quiet", *OPTIONS)
         assert code == 0, err
         after = snapshot(folder)
         assert gst.Result.load(folder).metrics["dataset"] == "own"
@@ -156,11 +156,11 @@ def test_what_lies_beside_a_run_stays(call, own, tmp_path):
         assert sum(name.endswith(".safetensors") for name in after) == (4 if start == "new" else 3)
 
 
-def test_a_search_replaces_its_own_curve_and_nobody_else_s(tmp_path, found):
+def test_a_search_replaces_only_its_own_curve(tmp_path, found):
     folder = numbered(1).save(tmp_path / "run")
     put(folder, {"curve.csv": b"mine"})
     before = snapshot(folder)
-    with pytest.raises(InputError, match=r"curve\.csv is not of a search"):
+    with pytest.raises(InputError, match=r"curve\.csv does not belong to a search"):
         curve.save(found, folder)
     assert snapshot(folder) == before
     (folder / "curve.csv").unlink()
@@ -169,11 +169,11 @@ def test_a_search_replaces_its_own_curve_and_nobody_else_s(tmp_path, found):
     assert (folder / "curve.csv").read_text().startswith("sparsity")
 
 
-@pytest.mark.parametrize("words", [["run", "--sparsity", 0.5, "--out", ""], ["search", "--out", ""]])
-def test_an_empty_name_is_no_folder(call, own, tmp_path, monkeypatch, words):
+@pytest.mark.parametrize("command", [["run", "--sparsity", 0.5, "--out", ""], ["search", "--out", ""]])
+def test_an_empty_path_is_refused(call, own, tmp_path, monkeypatch, command):
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
-    code, _, err = call(*words, "--dataset", own, "--quiet", *WORDS)
+    code, _, err = call(*command, "--dataset", own, "--quiet", *OPTIONS)
     assert code == 2 and "empty path" in err and err.count("\n") == 1
     for write in (Checkpoint, numbered(1).save, lambda name: sparsify(checkpoint=name)):
         with pytest.raises(InputError, match="empty path"):
@@ -181,21 +181,21 @@ def test_an_empty_name_is_no_folder(call, own, tmp_path, monkeypatch, words):
     assert list(Path.cwd().iterdir()) == []
 
 
-def test_what_a_killed_run_leaves_is_taken_up(tmp_path):
-    """At every call to the disk from the lock to the first state, and of clearing: the same run goes on."""
-    for work in (lambda folder: begun(folder, seed=1), cleared):
+def test_leftovers_of_a_killed_run_are_resumed(tmp_path):
+    """Killed at every call to the disk from the lock to the first state, and during clear(): the same run resumes."""
+    for work in (lambda folder: begin(folder, seed=1), clear):
         number = 0
         while True:
             number += 1
             folder = tmp_path / f"{number}"
-            if work is cleared:
-                begun(folder, seed=1)
+            if work is clear:
+                begin(folder, seed=1)
             if not killed_at(number, lambda folder=folder, work=work: work(folder)):
                 break
             put(folder, {"checkpoint/notes.txt": b"mine"} if (folder / "checkpoint" / "run.json").exists() else {})
-            begun(folder, seed=1)
+            begin(folder, seed=1)
             assert read_run(folder)["identity"]["seed"] == 1
-            cleared(folder)
+            clear(folder)
             left = [name for name in snapshot(folder) if name not in ("checkpoint", "checkpoint/notes.txt")]
             assert left == []
             shutil.rmtree(folder)
@@ -203,35 +203,35 @@ def test_what_a_killed_run_leaves_is_taken_up(tmp_path):
         assert number > 8
 
 
-def cleared(folder):
+def clear(folder):
     with Checkpoint(folder) as checkpoint:
         checkpoint.clear()
 
 
-def test_a_list_of_states_leads_nowhere_else(tmp_path):
-    begun(tmp_path / "run")
+def test_a_manifest_cannot_name_files_elsewhere(tmp_path):
+    begin(tmp_path / "run")
     (tmp_path / "mine.a.safetensors").write_text("mine")
     path = tmp_path / "run" / "checkpoint" / "run.json"
-    words = storage_files.read_json(path)
+    manifest = storage_files.read_json(path)
     for name in ("../../mine.a.safetensors", str(tmp_path / "mine.a.safetensors"), "", 3):
-        storage_files.write_json(path, {**words, "files": [name]})
-        with pytest.raises(InputError, match="names files that are no states"):
-            cleared(tmp_path / "run")
+        storage_files.write_json(path, {**manifest, "files": [name]})
+        with pytest.raises(InputError, match="lists files that are not states"):
+            clear(tmp_path / "run")
         (path.parent / "cleared.json").rename(path)
     assert (tmp_path / "mine.a.safetensors").read_text() == "mine"
 
 
-def test_a_state_that_somebody_else_put_there_is_not_overwritten(tmp_path):
-    begun(tmp_path)
+def test_a_foreign_state_is_not_overwritten(tmp_path):
+    begin(tmp_path)
     put(tmp_path, {"checkpoint/sparse.a.safetensors": b"mine"})
     with Checkpoint(tmp_path) as checkpoint:
         checkpoint.begin({})
-        with pytest.raises(InputError, match="not of this run"):
-            checkpoint.keep(checkpoint.folder / "sparse.a.safetensors", {}, {})
+        with pytest.raises(InputError, match="not as a state of this run"):
+            checkpoint.write(checkpoint.states / "sparse.a.safetensors", {}, {})
     assert (tmp_path / "checkpoint" / "sparse.a.safetensors").read_bytes() == b"mine"
 
 
-def test_other_databases_are_no_stores(call, tmp_path):
+def test_foreign_databases_are_refused(call, tmp_path):
     path = tmp_path / "mine.db"
     base = sqlite3.connect(path)
     base.execute("CREATE TABLE mine (a TEXT)")

@@ -5,13 +5,13 @@ import torch
 from torch_geometric.nn.models import GCN
 
 import gst
-from graphs import random_graph
+from graphs import new_run, random_graph, taken
 from gst import InputError
 from gst.base.randomness import seeded
 from gst.nn.backbones import BACKBONES
 from gst.nn.masker import Masker
 from gst.train.batches import Clusters, NeighbourSamples
-from gst.train.run import Problem
+from gst.train.settings import Masking
 
 FEW = {"hidden": 8, "anchor_epochs": 4, "sparse_epochs": 7, "interval": 2, "lr": 0.01, "cache": False}
 CLUSTERS = {"batch": "clusters", "clusters": 5, "clusters_per_batch": 2}
@@ -20,17 +20,17 @@ NEIGHBORS = {"batch": "neighbors", "batch_nodes": 4, "fanout": 3}
 
 def gradients(batch, masked, backbone="gcn", **given):
     data = random_graph(nodes=40, edges=150, loops=True)
-    problem = Problem(data, backbone=backbone, dropout=0.0, hidden=8, cache=False, batch=batch, **given)
-    network = problem.network()
+    run = new_run(data, backbone=backbone, dropout=0.0, hidden=8, cache=False, batch=batch, **given)
+    network = run.network()
     network.module.double()
     network.x = data.x.double()
     with seeded(1):
         masker = Masker(5, 6).double() if masked else None
-    trainer = problem.trainer(network, masker)
+    trainer = run.trainer(network, masker)
     trainer.x = data.x.double()
     trainer.optimizer = torch.optim.SGD(trainer._parameters, lr=0.0)
     with seeded(2):
-        trainer.step(problem.edges)
+        trainer.step(run.edges)
     return [p.grad for p in trainer._parameters]
 
 
@@ -66,13 +66,13 @@ def test_every_training_node_has_one_turn_an_epoch():
 
 
 @pytest.mark.parametrize("given", [CLUSTERS, NEIGHBORS])
-@pytest.mark.parametrize("setting", ["transductive", "inductive"])
-def test_the_budget_is_exact_and_the_answers_are_those_of_the_whole_sparse_graph(given, setting):
+@pytest.mark.parametrize("inductive", [False, True])
+def test_the_budget_is_exact_and_the_answers_are_those_of_the_whole_sparse_graph(given, inductive):
     data = random_graph(nodes=60, edges=240, loops=True, duplicates=True)
-    result = gst.sparsify(data, backbone="sage", sparsity=0.4, setting=setting, **given, **FEW)
+    result = gst.sparsify(data, "gst", backbone="sage", sparsity=0.4, inductive=inductive, **given, **FEW)
     total = result.metrics["edges_total"]
     assert result.metrics["edges_kept"] == total - round(0.4 * total)
-    again = gst.sparsify(data, backbone="sage", sparsity=0.4, setting=setting, **given, **FEW)
+    again = gst.sparsify(data, "gst", backbone="sage", sparsity=0.4, inductive=inductive, **given, **FEW)
     assert torch.equal(result.edge_mask, again.edge_mask) and torch.equal(result.scores, again.scores)
     with torch.no_grad():
         logits = result.model.eval()(result.graph.x, result.graph.edge_index)
@@ -83,16 +83,16 @@ def test_the_budget_is_exact_and_the_answers_are_those_of_the_whole_sparse_graph
 def test_own_models_take_clusters_and_no_samples():
     data = random_graph(nodes=60, edges=240)
     est = gst.GST(GCN(5, 8, 2, 3), sparsity=0.5, **CLUSTERS, **FEW).fit(data)
-    assert int(est.keep_.sum()) == est.edges_.num_edges - round(0.5 * est.edges_.num_edges)
+    assert int(est.found_.keep_mask.sum()) == est.edges_.num_edges - round(0.5 * est.edges_.num_edges)
     with pytest.raises(InputError, match="batch neighbors is for the backbones of gst"):
         gst.GST(GCN(5, 8, 2, 3), sparsity=0.5, **NEIGHBORS, **FEW).fit(data)
 
 
-@pytest.mark.parametrize("given", [CLUSTERS, {"setting": "inductive"}])
+@pytest.mark.parametrize("given", [CLUSTERS, {"inductive": True}])
 @pytest.mark.parametrize("method", ["ugs", "wd-glt", "mgspar"])
 def test_methods_with_a_value_an_edge_say_that_they_need_it_all(method, given):
     with pytest.raises(InputError, match="takes full batches in the transductive setting"):
-        gst.sparsify(random_graph(), method, sparsity=0.5, **given, **FEW)
+        gst.sparsify(random_graph(), method, sparsity=0.5, **given, **taken(method, FEW))
 
 
 @pytest.mark.parametrize("given", [{}, CLUSTERS, NEIGHBORS])
@@ -106,9 +106,9 @@ def test_nothing_hidden_is_seen_in_training(given):
     assert 0 < other.num_edges < data.num_edges
     found = []
     for graph in (data, other):
-        problem = Problem(graph, setting="inductive", hidden=8, anchor_epochs=3, cache=False, **given)
+        run = new_run(graph, inductive=True, hidden=8, anchor_epochs=3, cache=False, **given)
         with seeded(0):
-            found.append(gst.train.anchor.find_anchor(problem, problem.network(), Masker(5)))
+            found.append(gst.train.anchor.find_anchor(run, Masking()))
     assert found[0].val == found[1].val and found[0].mask.shape != found[1].mask.shape
     for part in ("model", "masker"):
         one, two = (getattr(anchor, part) for anchor in found)
@@ -121,4 +121,4 @@ def test_inductive_needs_something_to_learn_from():
     data.train_mask, data.val_mask, data.test_mask = nodes < 4, (nodes >= 4) & (nodes < 8), nodes >= 8
     data.edge_index = data.edge_index[:, (data.edge_index >= 4).any(0)]
     with pytest.raises(InputError, match="no edge joins two nodes that training may see"):
-        gst.sparsify(data, sparsity=0.5, setting="inductive", **FEW)
+        gst.sparsify(data, "gst", sparsity=0.5, inductive=True, **FEW)

@@ -11,12 +11,12 @@ from gst.train.task import Task
 
 FEW = {"anchor_epochs": 2, "sparse_epochs": 3, "hidden": 8, "sparsity": 0.5, "cache": False}
 CALLS = {
-    "paper": {"recipe": "paper", "interval": 1},
-    "deploy": {"recipe": "deploy"},
-    "retrain": {"recipe": "retrain", "turns": 1},
+    "gst": {"method": "gst", "interval": 1},
+    "deploy": {"method": "deploy"},
+    "retrain": {"method": "retrain", "turns": 1},
     "random": {"method": "random"},
     "ugs": {"method": "ugs", "round_epochs": 2},
-    "wd-glt": {"method": "wd-glt", "round_epochs": 2, "sample": 8},
+    "wd-glt": {"method": "wd-glt", "round_epochs": 2, "sample_size": 8},
     "mgspar": {"method": "mgspar", "inner_steps": 1, "meta_epochs": 1, "outer": "train"},
     "set": {"method": "set", "interval": 1},
 }
@@ -34,7 +34,7 @@ def test_a_trained_model_that_gives_no_numbers_is_refused():
     model = GCN(5, 4, 2, 3)
     torch.nn.init.constant_(model.convs[0].lin.weight, torch.nan)
     with pytest.raises(InputError, match=r"finite|difference nan"):
-        gst.GST(model=model, trained=True, sparsity=0.5).fit(random_graph(nodes=30, edges=80))
+        gst.Deploy(model, sparsity=0.5).fit(random_graph(nodes=30, edges=80))
 
 
 @pytest.mark.parametrize(("one", "two"), [("train", "val"), ("train", "test"), ("val", "test")])

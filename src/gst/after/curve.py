@@ -1,4 +1,4 @@
-"""The curve of a search: as text for a terminal, as a table, as a picture."""
+"""The curve of a search as text for a terminal, as a table and as a picture."""
 
 import csv
 import io
@@ -7,30 +7,31 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from gst.after.search import Difference, Extreme, Point
+from gst.after.search import Point, SafeSparsity
 from gst.base.errors import InputError
+from gst.base.stats import Difference
 from gst.storage import files
 
 SEARCH, TABLE, PICTURE = "search.json", "curve.csv", "curve.png"
-WIDTH = 19  # so that a row fits into 80 columns
+WIDTH = 19  # characters of a strip, so that a row fits into 80 columns
 
 
-def save(found: Extreme, folder: str | PathLike[str]) -> Path:
-    """A run folder like any other, with ``search.json``, ``curve.csv`` and ``curve.png`` beside the run."""
+def save(safe: SafeSparsity, folder: str | PathLike[str]) -> Path:
+    """An ordinary run folder, with ``search.json``, ``curve.csv`` and ``curve.png`` beside the run."""
     check(folder)
-    place = found.result.save(folder)
-    files.write_json(place / SEARCH, words(found))  # the first: it says whose the other two are
-    files.write_bytes(place / TABLE, table(found.rows()).encode())
-    files.write_bytes(place / PICTURE, picture(found))
-    return place
+    path = safe.result.save(folder)
+    files.write_json(path / SEARCH, summary(safe))  # first: it marks the other two as those of a search
+    files.write_bytes(path / TABLE, table(safe.rows()).encode())
+    files.write_bytes(path / PICTURE, picture(safe))
+    return path
 
 
 def check(folder: str | PathLike[str]) -> None:
-    """Refuses a folder where files of these names are not those of an earlier search."""
-    place = Path(folder)
-    there = [name for name in (SEARCH, TABLE, PICTURE) if (place / name).exists()]
-    if there and not _is_search(place / SEARCH):
-        raise InputError(f"{place / there[0]} is not of a search of gst: move it away or choose another folder")
+    """Refuses a folder whose files of these names do not belong to an earlier search."""
+    path = Path(folder)
+    existing = [name for name in (SEARCH, TABLE, PICTURE) if (path / name).exists()]
+    if existing and not _is_search(path / SEARCH):
+        raise InputError(f"{path / existing[0]} does not belong to a search of gst: move it or choose another folder")
 
 
 def _is_search(path: Path) -> bool:
@@ -40,10 +41,10 @@ def _is_search(path: Path) -> bool:
         return False
 
 
-def words(found: Extreme) -> dict[str, Any]:
-    """All of it as plain values."""
+def summary(safe: SafeSparsity) -> dict[str, Any]:
+    """Everything but the result, as plain values."""
     names = ("sparsity", "tolerance", "confidence", "verdict", "accuracy", "decision", "seeds")
-    return {**{name: getattr(found, name) for name in names}, "curve": found.rows()}
+    return {**{name: getattr(safe, name) for name in names}, "curve": safe.rows()}
 
 
 def table(rows: Sequence[dict[str, Any]]) -> str:
@@ -55,33 +56,32 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
     return text.getvalue()
 
 
-def strips(found: Extreme) -> list[str]:
-    """One line a point: its validation interval on a common scale, which runs from the worst loss to the best gain.
+def strips(safe: SafeSparsity) -> list[str]:
+    """One line per point: its validation interval on a common scale, from the worst loss to the best gain.
 
     ``●`` is the mean, ``┊`` the tolerance.
     """
-    ends = [end for point in found.curve for end in (point.val.mean, point.val.low, point.val.high) if end is not None]
-    low, high = min([*ends, -found.tolerance]), max([*ends, 0.0])
-    return [_strip(point.val, found.tolerance, low, high) for point in found.curve]
+    ends = [end for point in safe.curve for end in (point.val.mean, point.val.low, point.val.high) if end is not None]
+    low, high = min([*ends, -safe.tolerance]), max([*ends, 0.0])
+    return [_strip(point.val, safe.tolerance, low, high) for point in safe.curve]
 
 
 def _strip(val: Difference, tolerance: float, low: float, high: float) -> str:
-    def place(value: float) -> int:
+    def column(value: float) -> int:
         return round((WIDTH - 1) * (value - low) / max(high - low, 1e-9))
 
     cells = [" "] * WIDTH
     if val.low is not None and val.high is not None:
-        start, end = place(val.low), place(val.high)
+        start, end = column(val.low), column(val.high)
         cells[start : end + 1] = "─" * (end - start + 1)
-    cells[place(-tolerance)] = "┊"
-    cells[place(val.mean)] = "●"
+    cells[column(-tolerance)] = "┊"
+    cells[column(val.mean)] = "●"
     return "".join(cells)
 
 
 def name(metrics: dict[str, Any]) -> str:
-    """Method, its recipe if it has several, backbone and data."""
-    words = [metrics.get(part) for part in ("method", "recipe", "backbone", "dataset")]
-    return " · ".join(word for word in words if word)
+    """Method, backbone and data."""
+    return " · ".join(filter(None, (metrics.get(part) for part in ("method", "backbone", "dataset"))))
 
 
 def share(sparsity: float) -> str:
@@ -97,24 +97,24 @@ def show(difference: Difference) -> str:
     return text.replace("-", "−")
 
 
-def picture(found: Extreme) -> bytes:
-    """A PNG: both differences with their intervals over the sparsity, the tolerance and the choice."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415 - half a second, for this alone
+def picture(safe: SafeSparsity) -> bytes:
+    """A PNG of both differences with their intervals over sparsity, the tolerance and the selected sparsity."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415 - slow to load, needed only here
     from matplotlib.figure import Figure  # noqa: PLC0415
 
     figure = Figure(figsize=(7, 3.8), dpi=150)
     canvas, axes = FigureCanvasAgg(figure), figure.add_subplot()
     axes.axhline(0, color="black", linewidth=1, linestyle="--", label="dense graph")
-    axes.axhspan(-found.tolerance, 0, color="tab:green", alpha=0.12, linewidth=0, label="within the tolerance")
-    percent = [100 * point.sparsity for point in found.curve]
+    axes.axhspan(-safe.tolerance, 0, color="tab:green", alpha=0.12, linewidth=0, label="within the tolerance")
+    percent = [100 * point.sparsity for point in safe.curve]
     for part, colour, marker in (("val", "tab:blue", "o"), ("test", "tab:orange", "s")):
-        given = [getattr(point, part) for point in found.curve]
+        differences = [getattr(point, part) for point in safe.curve]
         label = "validation (decides)" if part == "val" else "test (confirms)"
         shift = 0.25 if part == "test" else -0.25
         axes.errorbar(
             [p + shift for p in percent],
-            [d.mean for d in given],
-            [[_reach(d, "low") for d in given], [_reach(d, "high") for d in given]],
+            [d.mean for d in differences],
+            [[_half_width(d, end) for d in differences] for end in ("low", "high")],
             color=colour,
             marker=marker,
             markersize=4,
@@ -124,19 +124,16 @@ def picture(found: Extreme) -> bytes:
         )
     axes.step(
         percent,
-        [point.fitted for point in found.curve],
+        [point.fitted for point in safe.curve],
         color="tab:blue",
         alpha=0.4,
         where="mid",
         label="falling curve",
     )
-    axes.axvline(100 * found.sparsity, color="tab:green", linewidth=1)
-    m = found.result.metrics
-    axes.set_title(
-        f"{name(m)}: {share(found.sparsity)} removed ({found.verdict} on test)",
-        fontsize=10,
-    )
-    unit = "ROC-AUC" if m["metric"] == "rocauc" else "accuracy"
+    axes.axvline(100 * safe.sparsity, color="tab:green", linewidth=1)
+    metrics = safe.result.metrics
+    axes.set_title(f"{name(metrics)}: {share(safe.sparsity)} removed ({safe.verdict} on test)", fontsize=10)
+    unit = "ROC-AUC" if metrics["metric"] == "rocauc" else "accuracy"
     axes.set(xlabel="sparsity: share of edges removed, %", ylabel=f"{unit}, sparse − dense, points")
     axes.grid(alpha=0.3)
     axes.legend(fontsize=8, loc="best")
@@ -146,18 +143,18 @@ def picture(found: Extreme) -> bytes:
     return stream.getvalue()
 
 
-def _reach(difference: Difference, end: str) -> float:
+def _half_width(difference: Difference, end: str) -> float:
     value = getattr(difference, end)
     return 0.0 if value is None else abs(value - difference.mean)
 
 
-def lines(found: Extreme) -> list[list[Any]]:
+def lines(safe: SafeSparsity) -> list[list[Any]]:
     """Rows for a terminal."""
 
     def mark(point: Point) -> str:
-        return "◀" if point.sparsity == found.sparsity else ""
+        return "◀" if point.sparsity == safe.sparsity else ""
 
     return [
         [share(point.sparsity), point.edges_kept, show(point.val), strip, show(point.test), mark(point)]
-        for point, strip in zip(found.curve, strips(found), strict=True)
+        for point, strip in zip(safe.curve, strips(safe), strict=True)
     ]

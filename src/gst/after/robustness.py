@@ -1,4 +1,4 @@
-"""Edges with relocated ends: the perturbation of the paper's defence experiment."""
+"""Relocated edges: the perturbation of the paper's defence experiment."""
 
 import numpy as np
 import torch
@@ -11,8 +11,8 @@ from gst.graph.edgeset import EdgeSet
 def relocate(data: Data, share: float, seed: int = 0) -> Data:
     """``data`` with one end of ``round(share · E)`` random edges moved to a random node.
 
-    No edge becomes a self-loop or a copy of another, old or new, so the graph keeps its number of edges. Both arcs of
-    a pair move together; every edge-level attribute stays with its edge. Self-loops stay where they are.
+    No edge becomes a self-loop or equal to another edge, old or new, so the number of edges stays the same. Both arcs
+    of a pair move together; edge-level attributes move with their edge. Self-loops do not move.
 
     >>> import gst
     >>> data = gst.load("synthetic:nodes=100,degree=4")
@@ -38,19 +38,19 @@ def relocate(data: Data, share: float, seed: int = 0) -> Data:
                 new = (min(new), max(new))
             if new[0] != new[1] and new not in taken:
                 break
-        taken.add(new)  # what it was stays taken: nothing moves to where it came from
+        taken.add(new)  # the old pair stays taken too: no edge moves to where another came from
         pairs[e] = list(new)
     return _with_pairs(data, edges, torch.tensor(pairs).T)
 
 
 def _with_pairs(data: Data, edges: EdgeSet, pairs: torch.Tensor) -> Data:
-    """``data`` whose columns of edge e join the pair e of these, in the direction that they had."""
+    """``data`` with the columns of every edge e joining ``pairs[:, e]``, in the direction they had."""
     index = data.edge_index.clone()
-    real = (edges.column_edge >= 0).nonzero().flatten()
-    edge = edges.column_edge[real]
-    back = index[0, real] != edges.pairs[0, edge]
+    columns = (edges.column_edge >= 0).nonzero().flatten()  # self-loops have no edge
+    edge = edges.column_edge[columns]
+    reverse = index[0, columns] != edges.pairs[0, edge]
     moved = pairs[:, edge]
-    index[:, real] = torch.where(back, moved.flip(0), moved)
+    index[:, columns] = torch.where(reverse, moved.flip(0), moved)
     graph = data.clone()
     graph.edge_index = index
     return graph

@@ -1,85 +1,92 @@
-"""Many runs of one problem that differ in seed and sparsity alone: what can be shared is, what is done stays done."""
+"""Many runs on one graph that differ in seed and sparsity alone: shared work is done once, finished runs are kept."""
 
-import tempfile
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 from torch_geometric.data import Data
 
-from gst.api.result import Result
-from gst.api.sparsify import sparsify
+from gst.api.sparsify import make_method
 from gst.base.errors import AgreementWarning, InputError
-from gst.base.names import resolve_name
 from gst.base.versions import surroundings
-from gst.data.registry import published_name
-from gst.methods import METHODS
-from gst.nn.backbones import BACKBONES
+from gst.methods import METHODS, Result
 from gst.storage import files
-from gst.storage.cache import Cache, NoCache, fingerprint
-from gst.storage.checkpoint import Checkpoint, NoCheckpoint, read_run
-from gst.storage.run_folder import SEARCH, SHARED
+from gst.storage.cache import fingerprint
+from gst.storage.checkpoint import BaseCheckpoint
+from gst.storage.run_folder import SEARCH
 from gst.storage.state_tree import capture, hash_of
-from gst.train.settings import make_settings
+from gst.train.settings import Batching, Training
 
-FORMAT = 1
-_PARTS = [f"{kind}{part}" for kind in ("", "dense_", "retrain_") for part in ("val", "test")]
+FORMAT = 2
+_SCORES = [f"{kind}{part}" for kind in ("", "dense_", "retrain_") for part in ("val", "test")]
 
 
 class Runs:
-    """Measures every run once; made by :func:`opened_runs`."""
+    """Measures every run once; made by :func:`opened_runs`.
 
-    def __init__(self, data: Data, method: str, chosen: dict[str, Any], *, retrain: bool, place: NoCheckpoint) -> None:
-        self.data, self.method, self.chosen, self.place = data, resolve_name("method", method, METHODS), chosen, place
-        self.retrain, self.identity = retrain, self._identity()
-        self._path = place.run / SEARCH if isinstance(place, Checkpoint) else None
+    Args:
+        data: the graph.
+        method: a name of ``gst methods``.
+        params: arguments of the method, but for seed and sparsity.
+        retrain: whether a fresh model is trained on every sparse graph.
+        checkpoint: where finished runs and the state of the one under way are kept.
+    """
+
+    def __init__(
+        self, data: Data, method: str, params: dict[str, Any], *, retrain: bool, checkpoint: BaseCheckpoint
+    ) -> None:
+        self.data = data
+        self.method = METHODS.resolve(method)
+        self.params = params
+        self.checkpoint = checkpoint
+        self.retrain = retrain
+        self.identity = self._identity()
+        self._path = None if checkpoint.run is None else checkpoint.run / SEARCH
         self._measured = {} if self._path is None else _read(self._path, self.identity)
 
     def metrics(self, seed: int, sparsity: float) -> dict[str, Any]:
         """val and test of the sparse, the dense and, if asked for, a fresh model, and the number of edges kept."""
         key = f"{seed} {sparsity:g}"
         if key not in self._measured or (self.retrain and "retrain_val" not in self._measured[key]):
-            found = self.result(seed, sparsity).metrics
-            self._measured[key] = {name: found[name] for name in [*_PARTS, "edges_kept"] if name in found}
+            metrics = self.result(seed, sparsity).metrics
+            self._measured[key] = {name: metrics[name] for name in [*_SCORES, "edges_kept"] if name in metrics}
             if self._path is not None:
-                words = {"format": FORMAT, "identity": self.identity, "runs": self._measured}
-                files.write_json(self._path, words)
+                content = {"format": FORMAT, "identity": self.identity, "runs": self._measured}
+                files.write_json(self._path, content)
             self.forget()
         return self._measured[key]
 
     def result(self, seed: int, sparsity: float) -> Result:
         """The run itself; a run that was measured before gives the same again."""
-        unfinished = read_run(self.place.run) if isinstance(self.place, Checkpoint) else None
+        unfinished = self.checkpoint.unfinished()
         now = {"method": self.method, "seed": seed, "sparsity": sparsity, "retrain": self.retrain}
         if unfinished is not None and any(unfinished["identity"].get(name) != now[name] for name in now):
-            self.forget()  # another order of runs than that of the process before
-        more: dict[str, Any] = {"dense": True, "retrain": self.retrain, "checkpoint": self.place}
+            self.forget()  # the process before has made its runs in another order
         with warnings.catch_warnings():  # most runs of a search only find out what is too much
             warnings.simplefilter("ignore", AgreementWarning)
-            return sparsify(self.data, self.method, sparsity=sparsity, seed=seed, **more, **self.chosen)
+            estimator = self._estimator(seed=seed, sparsity=sparsity, checkpoint=self.checkpoint)
+            return estimator.fit(self.data, dense=True, retrain=self.retrain).result_
+
+    def _estimator(self, **params: Any) -> Any:
+        return make_method(self.method, **{**self.params, **params})
 
     def forget(self) -> None:
-        """Clears the state of a run that is finished: the next one would refuse to begin."""
-        if isinstance(self.place, Checkpoint):
-            self.place.clear()
-            self.place.before = 0.0
-        if not isinstance(self.place.store, NoCache):
-            self.place.store.drop("selection")  # one a run, as large as the graph
+        """Clears the state of a finished run, beside which the next one could not begin."""
+        self.checkpoint.clear()
+        self.checkpoint.store.drop("selection")  # one per run, as large as the graph
 
     def _identity(self) -> dict[str, Any]:
         """All that the outcome of a run depends on besides seed and sparsity."""
-        own = {"cache", "watch", "model", "backbone", *METHODS[self.method].options}
-        given = {name: value for name, value in self.chosen.items() if name not in own}
-        backbone = resolve_name("backbone", self.chosen.get("backbone", "gcn"), BACKBONES)
-        settings = make_settings(published_name(self.data), backbone, given).model_dump()
-        model = self.chosen.get("model")
+        estimator = self._estimator(seed=0, sparsity=0.5)
+        training = [estimator.config(kind, self.data).model_dump() for kind in (Training, Batching)]
+        settings = {**training[0], **training[1], **estimator.settings(self.data)}
+        model = estimator.model
         return {
             "data": fingerprint(self.data),
             "method": self.method,
-            "options": {name: self.chosen[name] for name in METHODS[self.method].options if name in self.chosen},
-            "backbone": backbone,
+            "backbone": estimator.backbone,
             "model": None if model is None else f"{type(model).__name__} {hash_of(capture(model))}",
             **{name: value for name, value in settings.items() if name != "seed"},
             **surroundings(),
@@ -87,15 +94,16 @@ class Runs:
 
 
 @contextmanager
-def opened_runs(data: Data, method: str, place: NoCheckpoint, chosen: dict[str, Any], **more: Any) -> Iterator[Runs]:
+def opened_runs(
+    data: Data, method: str, checkpoint: BaseCheckpoint, params: dict[str, Any], *, retrain: bool
+) -> Iterator[Runs]:
     """Runs that share what does not depend on the sparsity, also where the cache is off or knows no own models.
 
-    Anchors, dense baselines, the paths of iterative methods and of the recipe deploy are made once for each seed.
+    Anchors, dense baselines, the paths of iterative methods and of Deploy are made once for each seed.
     """
-    with tempfile.TemporaryDirectory() as folder:
-        if chosen.get("model") is not None or chosen.get("cache") is False:
-            place.store = Cache(place.run / SHARED if isinstance(place, Checkpoint) else Path(folder))
-        yield Runs(data, method, chosen, place=place, **more)
+    uncached = params.get("model") is not None or params.get("cache") is False
+    with checkpoint.shared_store() if uncached else nullcontext():
+        yield Runs(data, method, params, retrain=retrain, checkpoint=checkpoint)
 
 
 def _read(path: Path, identity: dict[str, Any]) -> dict[str, dict[str, Any]]:

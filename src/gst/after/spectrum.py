@@ -1,13 +1,13 @@
-r"""How much of the spectrum a sparse graph keeps.
+r"""How much of its spectrum a graph loses by sparsification.
 
-The matrix is the Laplacian L = D − A of the graph without self-loops; of a directed graph, that of the pairs beneath.
-With both spectra in rising order, the relative error of the i-th eigenvalue is
+The matrix is the Laplacian L = D − A without self-loops; of a directed graph, that of the undirected pairs.
+With both spectra in ascending order, the relative error of the i-th eigenvalue is
 
 .. math:: |λ_i - λ'_i| / λ_i
 
-for the largest 200 and for the smallest 200 above zero: L has as many zeros as components, for which a relative error
-is not defined. Taking edges away only lowers eigenvalues of L, so every error lies between 0 and 1; it is 1 where the
-sparse graph has fallen apart into more components than i. The paper's Σ over 200 is 200 times the mean given here.
+for the largest 200 and for the smallest 200 above zero: L has one zero per component, for which a relative error is
+not defined. Removing edges only lowers the eigenvalues of L, so every error lies between 0 and 1; it is 1 where the
+sparse graph has more than i components. The paper's sum over 200 eigenvalues is 200 times the mean computed here.
 """
 
 from dataclasses import dataclass
@@ -22,13 +22,13 @@ from gst.graph.edgeset import EdgeSet
 from gst.graph.laplacian import Laplacian
 
 COUNT = 200
-_SMALL = 400  # nodes up to which a component is solved densely: bounded, and exact
-_SHIFT = 1e-3  # L + this is invertible
+_SMALL = 400  # components of up to so many nodes are solved densely, which is exact
+_SHIFT = 1e-3  # makes L + shift · I invertible
 
 
 @dataclass(frozen=True)
 class Spectra:
-    """Both ends of both spectra, each in rising order, place by place."""
+    """Both ends of both spectra, each in ascending order."""
 
     top: np.ndarray  # of the full graph
     top_sparse: np.ndarray
@@ -44,7 +44,7 @@ class Spectra:
         return mean_error(self.bottom, self.bottom_sparse)
 
     def facts(self) -> dict[str, Any]:
-        """As JSON, six digits of each."""
+        """All eigenvalues as JSON, with six digits."""
         ends = {name: [float(f"{value:.6g}") for value in values] for name, values in vars(self).items()}
         return {"matrix": "laplacian", **ends}
 
@@ -58,9 +58,9 @@ def mean_error(before: np.ndarray, after: np.ndarray) -> float:
     return float(np.mean(np.abs(before - after) / before)) if before.size else 0.0
 
 
-def compare_spectra(edges: EdgeSet, keep: Tensor, count: int = COUNT) -> Spectra:
-    """Both ends of the spectrum before and after only the edges ``keep`` stay."""
-    full, thin = laplacian(edges), laplacian(edges.subset(keep))
+def compare_spectra(edges: EdgeSet, keep_mask: Tensor, count: int = COUNT) -> Spectra:
+    """Both ends of the spectra of the full graph and of its edges in ``keep_mask``."""
+    full, thin = laplacian(edges), laplacian(edges.subset(keep_mask))
     zeros = int(edges.components.max()) + 1
     count = min(count, edges.num_nodes - zeros)
     bottom, bottom_sparse = (smallest(matrix, zeros + count)[zeros:] for matrix in (full, thin))
@@ -68,54 +68,54 @@ def compare_spectra(edges: EdgeSet, keep: Tensor, count: int = COUNT) -> Spectra
 
 
 def laplacian(edges: EdgeSet) -> sparse.csr_matrix:
-    """D − A, float64, weighted as the edges are."""
+    """D − A with the weights of the edges, float64."""
     return Laplacian(edges, edges.edge_weight.double().cpu().numpy()).matrix
 
 
 def largest(matrix: sparse.csr_matrix, count: int) -> np.ndarray:
-    """The ``count`` largest eigenvalues, rising."""
-    return _union(matrix, count, top=True)
+    """The ``count`` largest eigenvalues, ascending."""
+    return _eigenvalues(matrix, count, top=True)
 
 
 def smallest(matrix: sparse.csr_matrix, count: int) -> np.ndarray:
-    """The ``count`` smallest eigenvalues, rising."""
-    return _union(matrix, count, top=False)
+    """The ``count`` smallest eigenvalues, ascending."""
+    return _eigenvalues(matrix, count, top=False)
 
 
-def _union(matrix: sparse.csr_matrix, count: int, top: bool) -> np.ndarray:
-    """The spectrum is the union of those of the components: exact zeros, and no copies for Lanczos to miss."""
+def _eigenvalues(matrix: sparse.csr_matrix, count: int, top: bool) -> np.ndarray:
+    """Solved for each component: the zeros are exact, and none repeats between components, which Lanczos could miss."""
     components = sparse.csgraph.connected_components(matrix, directed=False)[1]
     order = np.argsort(components, kind="stable")
     sizes = np.bincount(components)
-    need = count if top else count - sizes.size + 1  # every other component has a zero that comes before
+    need = count if top else count - sizes.size + 1  # per component: every other one contributes its zero first
     if need < 1:
         return np.zeros(count)
-    found = []
+    spectra = []
     for nodes in np.split(order, np.cumsum(sizes)[:-1]):
         if nodes.size == 1:
-            found.append(np.zeros(1))
+            spectra.append(np.zeros(1))
             continue
         block = matrix[nodes][:, nodes]
         if nodes.size <= _SMALL:
             values = np.linalg.eigvalsh(block.toarray())
-            values[0] = 0.0  # one zero a component
-            found.append(values)
+            values[0] = 0.0  # exactly one zero per component
+            spectra.append(values)
         else:
-            found.append(_lanczos(block, min(need, nodes.size - 2), top))
-    values = np.sort(np.concatenate(found))
+            spectra.append(_lanczos(block, min(need, nodes.size - 2), top))
+    values = np.sort(np.concatenate(spectra))
     return values[-count:] if top else values[:count]
 
 
 def _lanczos(block: sparse.csr_matrix, count: int, top: bool) -> np.ndarray:
     start = np.random.default_rng(0).standard_normal(block.shape[0])
-    space = min(block.shape[0], max(2 * count + 1, 20))
+    num_vectors = min(block.shape[0], max(2 * count + 1, 20))
     if top:
-        return eigsh(block, count, which="LA", v0=start, ncv=space, return_eigenvectors=False)
-    shifted = (block + _SHIFT * sparse.identity(block.shape[0])).tocsc()  # positive definite: no pivots, less fill
+        return eigsh(block, count, which="LA", v0=start, ncv=num_vectors, return_eigenvectors=False)
+    shifted = (block + _SHIFT * sparse.identity(block.shape[0])).tocsc()  # positive definite: no pivoting, less fill-in
     solver = splu(shifted, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
     inverse = LinearOperator(block.shape, solver.solve, dtype=np.float64)
     values = eigsh(
-        block, count, sigma=-_SHIFT, which="LM", OPinv=inverse, v0=start, ncv=space, return_eigenvectors=False
+        block, count, sigma=-_SHIFT, which="LM", OPinv=inverse, v0=start, ncv=num_vectors, return_eigenvectors=False
     )
     values = np.sort(values)
     values[0] = 0.0

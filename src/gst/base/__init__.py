@@ -1,1 +1,1 @@
-"""What every room needs: errors, names, text, memory, random numbers, processes."""
+"""Shared foundations: errors, names, text, memory, random numbers, processes."""

@@ -1,4 +1,4 @@
-"""Arguments of a Python call: one clear line for a value of the wrong type, before any work."""
+"""Checks of arguments: one clear line for a value of the wrong type, before any work."""
 
 import math
 import os
@@ -12,22 +12,22 @@ from gst.base.user_paths import named
 
 
 def check_number(name: str, value: object, meaning: str, *kinds: type) -> None:
-    """A number of these kinds, by default int or float; True is none, and neither is text that looks like one."""
-    wanted = kinds or (int, float)
-    if isinstance(value, bool) or not isinstance(value, wanted):
-        words = " or ".join(kind.__name__ for kind in wanted)
-        raise InputError(f"{name} is a {type(value).__name__} ({shown(value, 40)}): {words} is needed, {meaning}")
+    """Requires a number of these kinds, by default int or float; neither a bool nor a numeric string counts."""
+    accepted = kinds or (int, float)
+    if isinstance(value, bool) or not isinstance(value, accepted):
+        expected = " or ".join(kind.__name__ for kind in accepted)
+        raise InputError(f"{name} is a {type(value).__name__} ({shown(value, 40)}): {expected} is needed, {meaning}")
 
 
 def check_options(method: str, **options: tuple[Any, type, Callable[[Any], bool], str]) -> None:
-    """A line for the first argument that is no finite number in its range.
+    """Requires every option to be a finite number in its range.
 
-    ``options``: name=(value, int or float, whether a value fits, the range in words).
+    ``options``: name=(value, int or float, a predicate that accepts the range, the range in words).
     """
-    for name, (value, kind, fits, wanted) in options.items():
-        check_number(f"{method}: {name}", value, wanted, *([int] if kind is int else [int, float]))
-        if not (-math.inf < value < math.inf and fits(value)):
-            raise InputError(f"{method}: {name} = {shown(value)}: {wanted} is needed")
+    for name, (value, kind, in_range, valid_range) in options.items():
+        check_number(f"{method}: {name}", value, valid_range, *([int] if kind is int else [int, float]))
+        if not (-math.inf < value < math.inf and in_range(value)):
+            raise InputError(f"{method}: {name} = {shown(value)}: {valid_range} is needed")
 
 
 def as_path(name: str, value: Any) -> Path:

@@ -1,4 +1,4 @@
-"""Several processes on one run, as started by ``torchrun``; a single one is a world of its own and waits for nobody.
+"""One run on several processes started by ``torchrun``. In a single process every function here is trivial.
 
 Every worker holds the graph, takes its share of the work and ends with the same weights, scores and mask.
 """
@@ -18,20 +18,20 @@ from gst.base.errors import InputError
 from gst.base.text import is_whole, shown
 
 T = TypeVar("T")
-_PATIENCE = timedelta(minutes=30)  # of a worker that waits for another
+_TIMEOUT = timedelta(minutes=30)  # for a worker that waits for another
 
 
 @contextmanager
 def joined() -> Iterator[None]:
-    """Inside, the processes that ``torchrun`` has started work together."""
+    """Inside, the processes started by ``torchrun`` form a process group."""
     if dist.is_initialized() or _world_size() < 2:
         yield
         return
     backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
-    store, number, count = next(dist.rendezvous("env://", timeout=_PATIENCE))
-    # torchrun's store outlives a restart, with the addresses of workers that are dead by then
+    store, number, count = next(dist.rendezvous("env://", timeout=_TIMEOUT))
+    # torchrun's store survives a restart and then still holds the addresses of dead workers
     attempt = dist.PrefixStore(f"attempt {os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", store)
-    dist.init_process_group(backend, store=attempt, rank=number, world_size=count, timeout=_PATIENCE)
+    dist.init_process_group(backend, store=attempt, rank=number, world_size=count, timeout=_TIMEOUT)
     try:
         yield
     finally:
@@ -39,21 +39,21 @@ def joined() -> Iterator[None]:
 
 
 def _world_size() -> int:
-    """How many processes ``torchrun`` says there are; refuses a description that nobody could join by."""
-    known = {name: os.environ.get(name) for name in ("WORLD_SIZE", "RANK", "MASTER_ADDR", "MASTER_PORT")}
-    count = _whole("WORLD_SIZE", known["WORLD_SIZE"] or "1", 1, 2**20)
+    """The number of processes according to the environment, whose variables must suffice to join them."""
+    variables = {name: os.environ.get(name) for name in ("WORLD_SIZE", "RANK", "MASTER_ADDR", "MASTER_PORT")}
+    count = _parse_integer("WORLD_SIZE", variables["WORLD_SIZE"] or "1", 1, 2**20)
     if count > 1:
-        if missing := [name for name, value in known.items() if not value]:
+        if missing := [name for name, value in variables.items() if not value]:
             raise InputError(
                 f"WORLD_SIZE is {count} but {missing[0]} is not set: start with torchrun, or unset WORLD_SIZE"
             )
-        _whole("RANK", known["RANK"] or "", 0, count - 1)
-        _whole("MASTER_PORT", known["MASTER_PORT"] or "", 1, 65_535)
+        _parse_integer("RANK", variables["RANK"] or "", 0, count - 1)
+        _parse_integer("MASTER_PORT", variables["MASTER_PORT"] or "", 1, 65_535)
     return count
 
 
-def _whole(name: str, text: str, low: int, high: int) -> int:
-    """A number of the environment."""
+def _parse_integer(name: str, text: str, low: int, high: int) -> int:
+    """The value of an environment variable as an integer in [low, high]."""
     if not (is_whole(text) and low <= int(text) <= high):
         raise InputError(f"{name} is '{shown(text)}' in the environment: a number from {low} to {high} is needed")
     return int(text)
@@ -68,38 +68,38 @@ def rank() -> int:
 
 
 def sum_(tensor: Tensor) -> Tensor:
-    """Adds up a tensor over all workers, in place; the same bits everywhere."""
+    """Sums a tensor over all workers, in place; every worker gets the same bits."""
     if size() > 1:
         dist.all_reduce(tensor)
     return tensor
 
 
 def same(value: T) -> T:
-    """The first worker's value, everywhere."""
+    """Broadcasts the first worker's value to all."""
     if size() == 1:
         return value
-    box = [value]
-    dist.broadcast_object_list(box)
-    return box[0]
+    values = [value]
+    dist.broadcast_object_list(values)
+    return values[0]
 
 
 def same_random_numbers() -> None:
-    """From here on all workers draw the numbers that the first one would."""
+    """Gives all workers the same random seed, drawn by the first one."""
     if size() > 1:
         randomness.reseed(same(int(torch.randint(2**62, (), generator=randomness.generator()))))
 
 
 def sum_gradients(parameters: Iterable[nn.Parameter]) -> None:
-    """Adds up the gradients over all workers; None counts as zero."""
+    """Sums the gradients over all workers; None counts as zero."""
     if size() == 1:
         return
-    known = list(parameters)
-    flat = torch.cat([torch.zeros_like(p).flatten() if p.grad is None else p.grad.flatten() for p in known])
-    parts = sum_(flat).split([p.numel() for p in known])
-    for parameter, part in zip(known, parts, strict=True):
+    params = list(parameters)
+    flat = torch.cat([torch.zeros_like(p).flatten() if p.grad is None else p.grad.flatten() for p in params])
+    parts = sum_(flat).split([p.numel() for p in params])
+    for parameter, part in zip(params, parts, strict=True):
         parameter.grad = part.view_as(parameter)
 
 
 def run_of(length: int) -> slice:
-    """Which of so many things, in their order, are this worker's."""
+    """This worker's contiguous share of ``length`` items."""
     return slice(length * rank() // size(), length * (rank() + 1) // size())

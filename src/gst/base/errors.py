@@ -1,10 +1,10 @@
-"""The one family of errors that a user can cause."""
+"""All errors that a user can cause."""
 
 from gst.base.text import message as one_line
 
 
 class GSTError(Exception):
-    """Base of every error raised on purpose; its text is one line a user can act on, of at most 300 characters."""
+    """Base of every error raised on purpose; its text is one line of at most 300 characters that a user can act on."""
 
     def __init__(self, message: str) -> None:
         super().__init__(one_line(message))
@@ -15,24 +15,24 @@ class InputError(GSTError, ValueError):
 
 
 class MissingError(InputError):
-    """A file that is not there."""
+    """A file that does not exist."""
 
 
 class DamagedError(InputError):
-    """A file that is not as it was written: cut, changed or foreign."""
+    """A file that is truncated, altered or foreign."""
 
 
 class DivergedError(InputError):
-    """Numbers that are none: with these data and settings training does not work."""
+    """Training produced NaN or infinite values: it does not work with these data and settings."""
 
 
 class AgreementWarning(UserWarning):
-    """A sparse graph on which many answers are not those of the dense model."""
+    """Many predictions on the sparse graph differ from those of the dense model."""
 
 
 class InterruptedRunError(GSTError):
-    """Work was asked to stop and did, with its state on disk."""
+    """Work stopped by a signal; with a checkpoint, its state is on disk."""
 
     def __init__(self, signal: int, message: str) -> None:
         super().__init__(message)
-        self.code = 128 + signal  # what a shell calls a process that this signal has ended
+        self.code = 128 + signal  # a shell's exit code for a process ended by this signal

@@ -1,8 +1,8 @@
-"""``numba.njit`` whose cache on disk is never in the way: a file that is cut, changed or out of date counts as absent.
+"""``numba.njit`` with a robust disk cache: a file that is truncated, altered or out of date counts as absent.
 
-numba itself fails at every later start where a file of its cache was cut, as a full disk or a power cut leaves it. Its
-index is written before the code it points to, so that a kill between the two makes it run the code of an earlier
-source. Here every file carries its hash, and every piece of code what it was compiled from.
+numba itself fails at every later start once a full disk or a power cut has truncated a file of its cache. It writes the
+index before the code it points to, so after a kill between the two it runs code compiled from an earlier source.
+Here every file carries its hash, and every piece of code is stored with the source stamp it was compiled from.
 """
 
 import hashlib
@@ -19,20 +19,20 @@ _SIZE = 16  # bytes of a hash
 
 
 def njit(*, cache: bool = False, stamp: Any = None, **options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """The decorator; ``stamp``: what the cache depends on, else the file of the function."""
+    """The decorator; ``stamp``: what invalidates the cache, by default the source file of the function."""
 
     def decorate(function: Callable[..., Any]) -> Any:
-        made = numba.njit(**options)(function)
-        if cache and hasattr(made, "py_func"):  # not where NUMBA_DISABLE_JIT leaves the function as it is
-            with suppress(RuntimeError):  # no folder to keep anything in: compiled anew by every process
-                made._cache = _Cache(made.py_func, stamp)
-        return made
+        compiled = numba.njit(**options)(function)
+        if cache and hasattr(compiled, "py_func"):  # with NUMBA_DISABLE_JIT it is the plain function
+            with suppress(RuntimeError):  # no writable folder: every process compiles anew
+                compiled._cache = _Cache(compiled.py_func, stamp)
+        return compiled
 
     return decorate
 
 
 class _Cache(FunctionCache):  # type: ignore[misc]
-    """Of one function. What cannot be read is compiled, what cannot be written is not kept."""
+    """The cache of one function. Unreadable entries are compiled again, failed writes are ignored."""
 
     def __init__(self, function: Callable[..., Any], stamp: Any) -> None:
         super().__init__(function)
@@ -42,7 +42,7 @@ class _Cache(FunctionCache):  # type: ignore[misc]
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         try:
             return super().load_overload(sig, target_context)
-        except Exception:  # pickle and LLVM share no error for what is not theirs
+        except Exception:  # pickle and LLVM have no common error type for bad input
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
@@ -51,7 +51,7 @@ class _Cache(FunctionCache):  # type: ignore[misc]
 
 
 class _Files(IndexDataCacheFile):  # type: ignore[misc]
-    """The index and the code it points to, each followed by its hash."""
+    """The index and the compiled code, each followed by its hash."""
 
     def load(self, key: Any) -> Any:
         stamp, compiled_for, data = super().load(key) or (None, None, None)
@@ -61,26 +61,27 @@ class _Files(IndexDataCacheFile):  # type: ignore[misc]
         super().save(key, (self._source_stamp, key, data))
 
     def _load_index(self) -> dict[Any, str]:
-        version = pickle.dumps(self._version, protocol=-1)  # what numba writes first
+        version = pickle.dumps(self._version, protocol=-1)  # numba writes it first
         with suppress(Exception):
             content = Path(self._index_path).read_bytes()
-            stamp, overloads = pickle.loads(_checked(content.removeprefix(version)))
+            stamp, overloads = pickle.loads(_verified(content.removeprefix(version)))
             if content.startswith(version) and stamp == self._source_stamp:
                 return dict(overloads)
         return {}
 
     def _load_data(self, name: str) -> Any:
-        return pickle.loads(_checked(Path(self._data_path(name)).read_bytes()))
+        return pickle.loads(_verified(Path(self._data_path(name)).read_bytes()))
 
     def _dump(self, obj: Any) -> bytes:
         content = super()._dump(obj)
         return content + _hash(content)
 
 
-def _checked(content: bytes) -> bytes:
-    content, seal = content[:-_SIZE], content[-_SIZE:]
-    if _hash(content) != seal:
-        raise ValueError("not as it was written")
+def _verified(content: bytes) -> bytes:
+    """The content without its hash, which must match."""
+    content, stored_hash = content[:-_SIZE], content[-_SIZE:]
+    if _hash(content) != stored_hash:
+        raise ValueError("the content does not match its hash")
     return content
 
 

@@ -1,4 +1,4 @@
-"""Modes of torch that a caller may be in: they must not change what gst computes."""
+"""Shields gst's computations from the torch modes of the caller."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -11,11 +11,11 @@ from torch_geometric.data import Data
 
 @contextmanager
 def plain_torch() -> Iterator[None]:
-    """Inside, torch is as it is by default: gradients, no inference mode, no autocast, 32 bits, on the CPU.
+    """Inside, torch has its defaults: gradients, no inference mode, no autocast, float32, on the CPU.
 
-    As a decorator, ``@plain_torch()``, for whatever trains or scores.
+    Used as a decorator, ``@plain_torch()``, on everything that trains or scores.
     """
-    kind = torch.get_default_dtype()
+    dtype = torch.get_default_dtype()
     with ExitStack() as stack:
         stack.enter_context(torch.inference_mode(False))
         stack.enter_context(torch.enable_grad())
@@ -24,18 +24,19 @@ def plain_torch() -> Iterator[None]:
                 stack.enter_context(torch.autocast(device, enabled=False))
         if torch.get_default_device().type != "cpu":
             stack.enter_context(torch.device("cpu"))
-        if kind != torch.float32:
+        if dtype != torch.float32:
             torch.set_default_dtype(torch.float32)
-            stack.callback(torch.set_default_dtype, kind)
+            stack.callback(torch.set_default_dtype, dtype)
         yield
 
 
 def usable(data: Data) -> Data:
-    """The data, with copies of tensors that were made in inference mode: no gradient may depend on those."""
-    made = {name: value for name, value in data.to_dict().items() if isinstance(value, Tensor) and value.is_inference()}
-    if not made:
+    """The data, with inference tensors replaced by copies: autograd refuses the former."""
+    tensors = {name: value for name, value in data.to_dict().items() if isinstance(value, Tensor)}
+    inference = {name: value for name, value in tensors.items() if value.is_inference()}
+    if not inference:
         return data
-    found = copy(data)
-    for name, value in made.items():
-        found[name] = value.clone()
-    return found
+    data = copy(data)
+    for name, value in inference.items():
+        data[name] = value.clone()
+    return data

@@ -1,4 +1,4 @@
-"""Names resolve without regard to case, dash or underscore; a wrong name lists the right ones."""
+"""Names resolve regardless of case, dashes, underscores and spaces; for an unknown name the error lists the choices."""
 
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
@@ -11,11 +11,12 @@ T = TypeVar("T")
 
 
 def normal(name: str) -> str:
+    """The name in lower case, without dashes, underscores and spaces."""
     return "".join(c for c in name.lower() if c not in "-_ ")
 
 
 def resolve(kind: str, name: str, options: Mapping[str, T]) -> T:
-    """The option that ``name`` means.
+    """The option called ``name``.
 
     >>> resolve("color", "Dark-Red", {"dark_red": 1, "blue": 2})
     1

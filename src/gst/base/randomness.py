@@ -1,7 +1,7 @@
-"""Random numbers of gst's own: generators of this thread, never torch's global one, which every thread shares.
+"""Per-thread random generators, used instead of torch's global one, which all threads share.
 
-Inside ``seeded(seed)`` whatever gst draws comes from generators of that seed, the same numbers that torch would give
-after ``torch.manual_seed(seed)``. A neighbour that draws from torch's generator neither disturbs them nor is disturbed.
+Inside ``seeded(seed)`` everything gst draws comes from generators of that seed: the same numbers torch would give after
+``torch.manual_seed(seed)``. Other code that draws from torch's generator neither disturbs them nor is disturbed.
 """
 
 import threading
@@ -15,7 +15,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 
 class _Generators:
-    """One generator for every device that is drawn on, all of one seed."""
+    """One generator per device in use, all with one seed."""
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
@@ -29,7 +29,7 @@ class _Generators:
 
 
 class _Stack(threading.local):
-    """The generators in force in this thread, the innermost last."""
+    """The active generators of this thread, the innermost last."""
 
     def __init__(self) -> None:
         self.generators: list[_Generators] = []
@@ -41,7 +41,7 @@ _CPU = torch.device("cpu")
 
 @contextmanager
 def seeded(seed: int) -> Iterator[None]:
-    """Inside, this thread draws numbers of one seed."""
+    """Inside, this thread draws from generators with this seed."""
     _STACK.generators.append(_Generators(seed))
     try:
         yield
@@ -50,37 +50,37 @@ def seeded(seed: int) -> Iterator[None]:
 
 
 def generator(device: torch.device = _CPU) -> torch.Generator | None:
-    """The generator to draw from on a device; None, which is torch's own, outside of :func:`seeded`."""
+    """The generator to draw from on a device; outside of :func:`seeded` None, which means torch's global one."""
     return _STACK.generators[-1].on(device) if _STACK.generators else None
 
 
 def reseed(seed: int) -> None:
-    """From here on the numbers in force are those of another seed."""
+    """Replaces the active generators by new ones with another seed."""
     if _STACK.generators:
         _STACK.generators[-1] = _Generators(seed)
 
 
 def random_state() -> dict[str, Tensor]:
-    """The state of the generators in force, by device."""
-    known = _STACK.generators[-1].by_device if _STACK.generators else {}
-    return {name: found.get_state() for name, found in known.items()}
+    """The state of the active generators, by device."""
+    by_device = _STACK.generators[-1].by_device if _STACK.generators else {}
+    return {name: rng.get_state() for name, rng in by_device.items()}
 
 
 def restore_random(states: dict[str, Tensor]) -> None:
-    """Puts such a state back."""
+    """Restores what :func:`random_state` returned."""
     for name, state in states.items():
         _STACK.generators[-1].on(torch.device(name)).set_state(state.cpu())
 
 
 @contextmanager
 def own_numbers() -> Iterator[None]:
-    """Inside, code that is not ours, a user's model say, draws from :func:`generator` as well."""
+    """Inside, foreign code such as a user's model draws from :func:`generator` as well."""
     with _Redirected() if _STACK.generators else nullcontext():
         yield
 
 
 class _Redirected(TorchDispatchMode):
-    """Gives every random operation of torch in this thread the generator in force."""
+    """Passes the active generator to every random torch operation of this thread."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -88,19 +88,19 @@ class _Redirected(TorchDispatchMode):
             return func(*args, **kwargs)
         if func in _WITHOUT_GENERATOR:
             return _WITHOUT_GENERATOR[func](*args, **kwargs)
-        drawing = _GENERATOR_FORM.get(func._overloadname, func._overloadname)
-        if drawing != func._overloadname and drawing in func.overloadpacket.overloads():
-            func = getattr(func.overloadpacket, drawing)
+        overload = _GENERATOR_OVERLOAD.get(func._overloadname, func._overloadname)
+        if overload != func._overloadname and overload in func.overloadpacket.overloads():
+            func = getattr(func.overloadpacket, overload)
         if any(argument.name == "generator" for argument in func._schema.arguments):
             kwargs = {**kwargs, "generator": generator(_device(args, kwargs))}
         return func(*args, **kwargs)
 
 
-_GENERATOR_FORM = {"default": "generator", "low": "low_generator"}  # of torch.rand, randint and their like
+_GENERATOR_OVERLOAD = {"default": "generator", "low": "low_generator"}  # of torch.rand, torch.randint and the like
 
 
 def _device(args: Any, kwargs: Any) -> torch.device:
-    """Where an operation draws: on the device it is told, or that of its first tensor."""
+    """The device an operation draws on: its ``device`` argument, else that of its first tensor."""
     if kwargs.get("device") is not None:
         return torch.device(kwargs["device"])
     return next((value.device for value in args if isinstance(value, Tensor)), _CPU)
@@ -117,8 +117,8 @@ def _randn_like(like: Tensor, **_: Any) -> Tensor:
 def _native_dropout(x: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
     if train is False or p == 0:
         return x.clone(), torch.ones_like(x, dtype=torch.bool)
-    kept = torch.empty_like(x).bernoulli_(1 - p, generator=generator(x.device)).bool()
-    return x * kept / (1 - p), kept
+    keep_mask = torch.empty_like(x).bernoulli_(1 - p, generator=generator(x.device)).bool()
+    return x * keep_mask / (1 - p), keep_mask
 
 
 _WITHOUT_GENERATOR: dict[Any, Callable[..., Any]] = {

@@ -1,4 +1,4 @@
-"""Things that go by a name: each registers itself in its file, or comes from another package by an entry point."""
+"""Registries of named objects: a decorator registers them where they are defined, or another package's entry point."""
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -12,12 +12,12 @@ T = TypeVar("T")
 
 
 class Registry(Mapping[str, T], Generic[T]):
-    """Entries by name, in the order of their registration; those of other packages come last.
+    """Entries by name in the order of registration; those of other packages come last.
 
     Args:
-        kind: what an entry is, in messages: "method", "backbone", "data set".
-        group: the entry points of other packages that belong here, such as ``gst.methods``. An entry point names the
-            thing itself; loading it may also register it, by the decorator.
+        kind: what an entry is called in messages: "method", "backbone", "data set".
+        group: the entry-point group for other packages, such as ``gst.methods``. An entry point names the object
+            itself; loading it may also register it by the decorator.
 
     >>> shapes = Registry[type]("shape", "gst.shapes")
     >>> @shapes.register("round-one")
@@ -33,19 +33,19 @@ class Registry(Mapping[str, T], Generic[T]):
         self._complete = False
 
     def register(self, name: str) -> Callable[[T], T]:
-        """Decorator: the thing below it has this name from now on."""
+        """Decorator that registers an object under a name."""
 
-        def add(thing: T) -> T:
+        def add(entry: T) -> T:
             taken = next((known for known in self._entries if normal(known) == normal(name)), None)
-            if taken is not None and self._entries[taken] is not thing:
+            if taken is not None and self._entries[taken] is not entry:
                 raise InputError(f"a {self.kind} named '{taken}' is registered already: choose another name")
-            self._entries[name] = thing
-            return thing
+            self._entries[name] = entry
+            return entry
 
         return add
 
     def resolve(self, name: str) -> str:
-        """The registered spelling of a name, whatever its case, dashes and underscores."""
+        """The registered spelling of a name, regardless of its case, dashes and underscores."""
         return resolve_name(self.kind, name, self)
 
     def __getitem__(self, name: str) -> T:
@@ -58,16 +58,15 @@ class Registry(Mapping[str, T], Generic[T]):
         return len(self._loaded())
 
     def _loaded(self) -> dict[str, T]:
-        """All entries; those of other packages are loaded when somebody first asks."""
+        """All entries; those of other packages are loaded on first use."""
         if not self._complete:
-            self._complete = True  # first: what is loaded may ask, too
+            self._complete = True  # set first: loading an entry point may use this registry
             for point in entry_points(group=self.group):
                 try:
-                    thing = point.load()
+                    entry = point.load()
+                    if entry not in self._entries.values():
+                        self.register(point.name)(entry)
                 except Exception as error:  # a broken package must not take gst down with it
                     message = f"{self.kind} '{point.name}' is left out: {point.value} cannot be loaded: {error}"
                     warnings.warn(message, stacklevel=2)
-                    continue
-                if thing not in self._entries.values():
-                    self.register(point.name)(thing)
         return self._entries

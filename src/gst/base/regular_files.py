@@ -1,4 +1,4 @@
-"""Files that others may have written: only regular ones are opened, and what they truly hold is known before."""
+"""Untrusted files: only regular ones are opened, and how much data they really hold is known beforehand."""
 
 import os
 import stat
@@ -14,26 +14,26 @@ _KINDS = {
     stat.S_IFCHR: "a device",
     stat.S_IFBLK: "a device",
 }
-_MOST_EXTENTS = 100_000  # stretches of data that are counted; more of them hold hundreds of megabytes
+_MAX_EXTENTS = 100_000  # data extents to count; a file with more of them holds hundreds of megabytes
 
 
 def require_regular(path: Path) -> os.stat_result:
-    """What the system knows of a regular file, or of the one that a link leads to; anything else gets one line.
+    """The ``stat`` of a regular file, links followed; anything else is refused.
 
     A pipe would block for ever, a device may never end.
     """
     try:
-        found = path.stat()
+        status = path.stat()
     except FileNotFoundError:
         raise MissingError(f"no such file: {path}") from None
     except (OSError, ValueError) as error:  # a name with a NUL is a ValueError
         raise InputError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
-    _check_kind(path, found)
-    return found
+    _check_kind(path, status)
+    return status
 
 
 def open_regular(path: Path) -> BinaryIO:
-    """A regular file open for reading; it is looked at again once open, for it may have been exchanged."""
+    """A regular file, opened for reading; checked again once open, for it may have been replaced meanwhile."""
     require_regular(path)
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
     try:
@@ -51,24 +51,24 @@ def open_regular(path: Path) -> BinaryIO:
 
 
 def held_bytes(path: Path) -> int:
-    """The size of a file without its holes: those read as zeros and cost nothing to make, however many they are."""
-    found = require_regular(path)
-    size = found.st_size
-    if not hasattr(os, "SEEK_DATA") or 1024 * found.st_blocks >= size:
+    """The size of a file without its holes, which read as zeros and cost nothing to make."""
+    status = require_regular(path)
+    size = status.st_size
+    if not hasattr(os, "SEEK_DATA") or 1024 * status.st_blocks >= size:
         return size
     held = end = 0
-    with open_regular(path) as file:  # some systems count blocks late: the holes themselves decide
-        for _ in range(_MOST_EXTENTS):
+    with open_regular(path) as file:  # some file systems update st_blocks late: look for the holes themselves
+        for _ in range(_MAX_EXTENTS):
             try:
                 start = os.lseek(file.fileno(), end, os.SEEK_DATA)
-            except OSError:  # nothing but a hole from here on
+            except OSError:  # no data after this offset
                 break
             end = os.lseek(file.fileno(), start, os.SEEK_HOLE)
             held += end - start
     return held
 
 
-def _check_kind(path: Path, found: os.stat_result) -> None:
-    if not stat.S_ISREG(found.st_mode):
-        kind = _KINDS.get(stat.S_IFMT(found.st_mode), "no regular file")
+def _check_kind(path: Path, status: os.stat_result) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        kind = _KINDS.get(stat.S_IFMT(status.st_mode), "no regular file")
         raise InputError(f"{path} is {kind}: a regular file is needed")

@@ -1,4 +1,4 @@
-"""Paths that a user names: nothing there is replaced by accident, and what is refused leaves nothing behind."""
+"""Paths given by a user: nothing is replaced by accident, and a refused call leaves nothing behind."""
 
 import os
 import stat
@@ -10,14 +10,14 @@ from gst.base.errors import InputError
 
 
 def named(path: str | os.PathLike[str]) -> Path:
-    """The path; an empty one, which would mean the current folder, is a mistake."""
+    """The path; refuses an empty one, which ``Path`` would take for the current folder."""
     if not os.fspath(path):
-        raise InputError("an empty path names no place: give one ('.' is the current folder)")
+        raise InputError("an empty path is not allowed: write '.' for the current folder")
     return Path(path)
 
 
 def check_file(path: Path, force: bool = True) -> None:
-    """Refuses to write where a rename would replace what is no plain file; without ``force``, where anything is."""
+    """Refuses to write where anything but a regular file would be replaced; without ``force``, anything at all."""
     try:
         mode = path.lstat().st_mode
     except FileNotFoundError:
@@ -31,18 +31,18 @@ def check_file(path: Path, force: bool = True) -> None:
     if not stat.S_ISREG(mode):
         raise InputError(f"cannot write {path}: it is a device or a pipe; a file is needed")
     if not force:
-        raise InputError(f"{path} is there already: choose another name, or replace it with --force")
+        raise InputError(f"{path} exists already: choose another name, or replace it with --force")
 
 
 def make_folders(folder: Path) -> list[Path]:
-    """Makes a folder and those above it; gives the ones that were missing, the innermost first."""
-    missing = [place for place in (folder, *folder.parents) if not place.exists()]
+    """Makes a folder and its parents; returns the ones that were missing, the innermost first."""
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     return missing
 
 
-def remove_folders(made: Iterable[Path]) -> None:
-    """Removes those of these folders that are still empty."""
-    for folder in made:
+def remove_folders(folders: Iterable[Path]) -> None:
+    """Removes those of the folders that are empty."""
+    for folder in folders:
         with suppress(OSError):
             folder.rmdir()

@@ -1,10 +1,11 @@
-"""Versions of the code that decides the bits of a number: one integer per method, per training path, per data set.
+"""Versions of the code that determines results to the bit: one integer per method, per training path, per data set.
 
-Whoever changes what a seed gives raises the integer of all that it changes, nothing else. Caches and checkpoints have
-them in their keys, and every row of the record carries them: rows of an older version are known as such and are never
-mixed with others in silence. ``tests/bench/test_record_again.py`` runs a sample of the record again, to the last digit.
+A change that alters the results of a seed must raise the integers of everything it affects, and no others. Cache keys
+and checkpoints contain them, and so does every recorded row: rows of an older version are recognised and never mixed
+with others silently. ``tests/lab/bench/test_record_again.py`` reproduces a sample of the record to the last digit.
 """
 
+import os
 from functools import cache
 from importlib.metadata import version
 from typing import Any
@@ -14,16 +15,17 @@ import torch
 from gst.base.names import normal
 from gst.base.version import __version__
 
-# layers, loss, optimiser, random numbers; 2: the instructions that all processors share (gst.base.processor)
+# layers, loss, optimiser, random numbers; backbones not listed, those of other packages included, have version 1. This
+# table is not beside the backbones because it is imported below them. 2: common instructions only (gst.base.processor)
 BACKBONES = {"gcn": 2, "gin": 2, "gat": 2, "sage": 2, "cluster-gcn": 2, "own": 2}
 BATCHES = {"full": 1, "clusters": 1, "neighbors": 1}
-METHODS = {"deploy": 2, "retrain": 2, "ugs+gst": 2}  # the search alone; the others are at 1
-# features, links and splits as loaded; those that are not here are at 1
+METHODS = {"deploy": 2, "retrain": 2, "ugs+gst": 2}  # the search alone; all others have version 1
+# features, edges and splits as loaded; all others have version 1
 DATASETS = dict.fromkeys(("computers", "photo", "cs", "physics", "chameleon", "squirrel"), 2)
 
 
 def versions(dataset: str, backbone: str, batch: str, method: str) -> str:
-    """All that decide a run, as words that stand in its row and in keys.
+    """All versions that determine a run, as text for its row and for keys.
 
     >>> versions("Cora", "gcn", "full", "deploy")
     'cora 1, gcn 2, full 1, deploy 2'
@@ -32,21 +34,21 @@ def versions(dataset: str, backbone: str, batch: str, method: str) -> str:
     return f"{name} {DATASETS.get(name, 1)}, {training(backbone, batch)}, {of_method(method)}"
 
 
-def is_current(words: str) -> bool:
-    """Whether such words are those of the present code.
+def is_current(text: str) -> bool:
+    """Whether a text made by :func:`versions` matches the present code.
 
     >>> is_current(versions("Cora", "gcn", "full", "ugs")), is_current("cora 1, gcn 1, full 1, ugs 1"), is_current("")
     (True, False, False)
     """
     try:
-        names = [part.rpartition(" ")[0] for part in words.split(", ")]
-        return words == versions(*names)
+        names = [part.rpartition(" ")[0] for part in text.split(", ")]
+        return text == versions(*names)
     except (KeyError, TypeError):
         return False
 
 
 def of_method(method: str) -> str:
-    """The part of a method's own code; ``method`` by the name of its algorithm.
+    """The version of a method's search; ``method`` is the name of the algorithm.
 
     >>> of_method("ugs"), of_method("deploy")
     ('ugs 1', 'deploy 2')
@@ -55,9 +57,15 @@ def of_method(method: str) -> str:
 
 
 def surroundings() -> dict[str, Any]:
-    """What else the last bits depend on: libraries, threads, precision and the processor's instructions in use."""
-    used = {"threads": torch.get_num_threads(), "precision": str(torch.get_default_dtype())}
-    return {"gst": __version__, **_libraries(), **used, "processor": torch.backends.cpu.get_cpu_capability()}
+    """What else the last bits depend on: libraries, threads, precision and the processor instructions in use."""
+    return {
+        "gst": __version__,
+        **_libraries(),
+        "threads": torch.get_num_threads(),
+        "precision": str(torch.get_default_dtype()),
+        "processor": torch.backends.cpu.get_cpu_capability(),
+        "mkl": os.environ.get("MKL_CBWR", ""),
+    }
 
 
 @cache
@@ -66,9 +74,9 @@ def _libraries() -> dict[str, str]:
 
 
 def training(backbone: str, batch: str) -> str:
-    """The part that training alone depends on.
+    """The versions that training alone depends on.
 
-    >>> training("gat", "clusters")
-    'gat 2, clusters 1'
+    >>> training("gat", "clusters"), training("of-another-package", "full")
+    ('gat 2, clusters 1', 'of-another-package 1, full 1')
     """
-    return f"{backbone} {BACKBONES[backbone]}, {batch} {BATCHES[batch]}"
+    return f"{backbone} {BACKBONES.get(backbone, 1)}, {batch} {BATCHES[batch]}"

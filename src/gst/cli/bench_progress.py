@@ -1,4 +1,4 @@
-"""What a person sees of a sweep: one live table on stderr, or a line a run where there is no terminal."""
+"""Progress of a sweep on stderr: one live table, or one line per run where there is no terminal."""
 
 import time
 from collections import defaultdict
@@ -15,40 +15,40 @@ from gst.lab.bench.runner import Plan
 
 
 class View:
-    """Counts of what is done, and the time that is left."""
+    """Counts of finished runs by data set, backbone and method, and the time left."""
 
     def __init__(self, title: str, plan: Plan) -> None:
-        self.title, self.plan, self.begun = title, plan, time.monotonic()
-        self.done = self.failed = 0
-        self.lines: dict[tuple[str, ...], list[float]] = defaultdict(list)
-        self.wrong: dict[tuple[str, ...], int] = defaultdict(int)
+        self.title = title
+        self.plan = plan
+        self.started = time.monotonic()
+        self.num_done = 0
+        self.num_failed = 0
+        self.scores: dict[tuple[str, ...], list[float]] = defaultdict(list)
+        self.failures: dict[tuple[str, ...], int] = defaultdict(int)
         self.total: dict[tuple[str, ...], int] = defaultdict(int)
         for cell in plan.todo.values():
             self.total[cell.dataset, cell.backbone, cell.method] += 1
 
     def add(self, row: Row) -> None:
         name = row.dataset, row.backbone, row.method
-        self.done += 1
+        self.num_done += 1
         if row.status == "failed":
-            self.failed += 1
-            self.wrong[name] += 1
+            self.num_failed += 1
+            self.failures[name] += 1
         else:
-            self.lines[name].append(row.test if row.test is not None else float("nan"))
+            self.scores[name].append(row.test if row.test is not None else float("nan"))
 
-    def left(self) -> str:
-        """Time left, as if the rest took as long as what was done."""
-        todo = len(self.plan.todo) + len(self.plan.hopeless) - self.done
-        if not self.done or not todo:
+    def time_left(self) -> str:
+        """An estimate from the mean time of the runs so far."""
+        left = self.plan.num_rows - self.num_done
+        if not self.num_done or not left:
             return "–"
-        return str(timedelta(seconds=round((time.monotonic() - self.begun) / self.done * todo)))
+        return str(timedelta(seconds=round((time.monotonic() - self.started) / self.num_done * left)))
 
     def caption(self) -> str:
-        words = [
-            f"{self.done} of {len(self.plan.todo) + len(self.plan.hopeless)} runs",
-            f"{self.plan.known} known before",
-        ]
-        words += [f"{self.failed} failed"] if self.failed else []
-        return " · ".join([*words, f"time left {self.left()}"])
+        parts = [f"{self.num_done} of {self.plan.num_rows} runs", f"{self.plan.known} known before"]
+        parts += [f"{self.num_failed} failed"] if self.num_failed else []
+        return " · ".join([*parts, f"time left {self.time_left()}"])
 
     def __rich__(self) -> Table:
         grid = Table(title=self.title, title_justify="left", title_style="bold", box=None, pad_edge=False)
@@ -57,17 +57,17 @@ class View:
         for column in ("done", "of", "failed", "mean test"):
             grid.add_column(column, justify="right")
         for name, total in self.total.items():
-            found, wrong = self.lines[name], self.wrong[name]
-            if 0 < len(found) + wrong < total or (total and len(self.total) <= 24):
-                mean = f"{sum(found) / len(found):.1f}" if found else "–"
-                grid.add_row(*name, str(len(found)), str(total), str(wrong or "–"), mean)
+            scores, failures = self.scores[name], self.failures[name]
+            if 0 < len(scores) + failures < total or (total and len(self.total) <= 24):
+                mean = f"{sum(scores) / len(scores):.1f}" if scores else "–"
+                grid.add_row(*name, str(len(scores)), str(total), str(failures or "–"), mean)
         grid.caption, grid.caption_justify = self.caption(), "left"
         return grid
 
 
 @contextmanager
-def watching(title: str, plan: Plan, quiet: bool) -> Iterator[Callable[[Row], None]]:
-    """Called with every row as it comes."""
+def show_progress(title: str, plan: Plan, quiet: bool) -> Iterator[Callable[[Row], None]]:
+    """Yields a function to call with every finished row."""
     view = View(title, plan)
     if quiet:
         yield view.add
@@ -76,11 +76,10 @@ def watching(title: str, plan: Plan, quiet: bool) -> Iterator[Callable[[Row], No
             yield view.add
     else:
 
-        def tell(row: Row) -> None:
+        def print_row(row: Row) -> None:
             view.add(row)
-            words = (row.dataset, row.backbone, row.method, row.recipe, row.variation, f"{row.sparsity:g}")
+            parts = (row.dataset, row.backbone, row.method, row.variation, f"{row.sparsity:g}")
             outcome = row.reason if row.status == "failed" else f"test {row.test:.1f}"
-            what = " ".join(filter(None, words))
-            say(f"{what} seed {row.seed}: {outcome} · {view.caption()}", to=err)
+            say(f"{' '.join(filter(None, parts))} seed {row.seed}: {outcome} · {view.caption()}", to=err)
 
-        yield tell
+        yield print_row

@@ -1,9 +1,10 @@
-"""The tables that ``gst bench`` prints: a method a row, a sparsity a column."""
+"""The tables that ``gst bench`` prints: one row per method, one column per sparsity."""
 
 from collections.abc import Sequence
 
 from gst.cli import console
-from gst.lab.bench.summary import Line, efficiency
+from gst.lab.bench.rows import Row
+from gst.lab.bench.summary import Line, efficiency, summarise
 
 _TITLES = {
     "test": "returned model, test",
@@ -14,29 +15,30 @@ _TITLES = {
 }
 
 
-def show(experiment: str, lines: Sequence[Line]) -> None:
+def show(experiment: str, rows: Sequence[Row]) -> None:
     """Means ± standard deviations over seeds; of ``rq3`` the efficiency table."""
     if experiment == "rq3":
-        _efficiency(efficiency(lines))
+        _show_efficiency(efficiency(rows))
         return
+    lines = summarise(rows)
     for dataset, backbone in dict.fromkeys((line["dataset"], line["backbone"]) for line in lines):
         part = [line for line in lines if (line["dataset"], line["backbone"]) == (dataset, backbone)]
         dense = next((line["dense_test"] for line in part if "dense_test" in line), None)
-        known = "" if dense is None else f" · dense {dense:.1f}"
+        reference = "" if dense is None else f" · dense {dense:.1f}"
         for column, title in _TITLES.items():
             if any(column in line for line in part):
-                _pivot(f"{dataset} · {backbone} · {title}{known if 'test' in column else ''}", column, part)
+                _pivot(f"{dataset} · {backbone} · {title}{reference if 'test' in column else ''}", column, part)
 
 
 def _pivot(title: str, column: str, lines: Sequence[Line]) -> None:
     sparsities = sorted({line["sparsity"] for line in lines})
     rows: dict[str, dict[float, str]] = {}
     for line in lines:
-        name = " ".join(filter(None, (line["method"], line["recipe"], line["variation"])))
+        name = " ".join(filter(None, (line["method"], line["variation"])))
         rows.setdefault(name, {})[line["sparsity"]] = _mean(line, column)
-    cells = [[name, *(found.get(s, "–") for s in sparsities)] for name, found in rows.items()]
+    cells = [[name, *(means.get(s, "–") for s in sparsities)] for name, means in rows.items()]
     width = sum(2 + max(len(row[index]) for row in cells) for index in range(len(sparsities) + 1))
-    if console.out.is_terminal and width > console.out.width + 2:  # a cut number is worse than one without its spread
+    if console.out.is_terminal and width > console.out.width + 2:  # rather no spread than a truncated number
         cells = [[cell.partition(" ±")[0] for cell in row] for row in cells]
         title += " · means; spreads in a wider window"
     console.table(title, ["", *(f"{s:.4g}" for s in sparsities)], cells)
@@ -51,13 +53,13 @@ def _mean(line: Line, column: str) -> str:
     return f"{line[column]:.{digits}f}{spread}"
 
 
-def _efficiency(lines: Sequence[Line]) -> None:
-    columns = ["data set", "backbone", "method", "extreme", "fresh", "warm", "saved", "speed-up", "rank"]
+def _show_efficiency(lines: Sequence[Line]) -> None:
+    columns = ["data set", "backbone", "method", "returned", "fresh", "warm", "saved", "speed-up", "rank"]
     cells = []
     for line in lines:
         saved = f"{line['macs_saving']:.0%}" if "macs_saving" in line else None
-        faster = f"{line['speedup']:.2f}×" if "speedup" in line else None
-        sparsities = (f"{line[name]:.0%}" for name in ("extreme", "extreme_fresh", "extreme_warm"))
-        name = " ".join(filter(None, (line["method"], line["recipe"])))
-        cells.append([line["dataset"], line["backbone"], name, *sparsities, saved, faster, f"{line['rank']:.1f}"])
-    console.table("largest sparsity without loss", columns, cells)
+        speedup = f"{line['speedup']:.2f}×" if "speedup" in line else None
+        names = (line["dataset"], line["backbone"], line["method"])
+        sparsities = (f"{line[name]:.0%}" for name in ("safe", "safe_fresh", "safe_warm"))
+        cells.append([*names, *sparsities, saved, speedup, f"{line['rank']:.1f}"])
+    console.table("largest sparsity without loss on validation", columns, cells)

@@ -1,4 +1,4 @@
-"""What a person sees: progress on stderr, tables on stdout."""
+"""Output for people: progress on stderr, tables on stdout."""
 
 import os
 import sys
@@ -17,16 +17,16 @@ from gst.base.errors import AgreementWarning
 from gst.base.text import MOST, printable, shown
 from gst.train.trainer import Progress, Watcher, silent
 
-# no markup and no emoji codes: what is printed is text, whoever wrote it
+# neither markup nor emoji codes: text from outside is printed literally
 out = Console(markup=False, emoji=False, highlight=False)
 err = Console(stderr=True, markup=False, emoji=False, highlight=False)
 if not out.is_terminal and "COLUMNS" not in os.environ:
-    out.width = 200  # a file or pipe has no edge at which to cut
+    out.width = 200  # a file or pipe has no width to wrap at
 
 
 @contextmanager
 def progress_bars(quiet: bool) -> Iterator[Watcher]:
-    """A bar a phase: epoch, validation, sparsity, time left."""
+    """One bar per phase: epoch, validation, sparsity, time left."""
     if quiet:
         yield silent
         return
@@ -37,15 +37,16 @@ def progress_bars(quiet: bool) -> Iterator[Watcher]:
         TextColumn("val {task.fields[val]:5.1f}  best {task.fields[best]:5.1f}  sparsity {task.fields[sparsity]:.0%}"),
         TimeRemainingColumn(elapsed_when_finished=True),
     )
-    bars, tasks = Bars(*columns, console=err), dict[str, TaskID]()
+    bars = Bars(*columns, console=err)
+    tasks: dict[str, TaskID] = {}
 
     def watch(step: Progress) -> None:
-        now: dict[str, Any] = {"val": step.val, "best": step.best, "sparsity": step.sparsity}
-        if not tasks:  # not before: whoever is refused shall see one line and no empty ones
+        fields: dict[str, Any] = {"val": step.val, "best": step.best, "sparsity": step.sparsity}
+        if not tasks:  # not earlier: an error before the first epoch should print one line and no empty bars
             bars.start()
         if step.phase not in tasks or step.epoch == 1:
-            tasks[step.phase] = bars.add_task(step.phase, total=step.epochs, **now)
-        bars.update(tasks[step.phase], completed=step.epoch, **now)
+            tasks[step.phase] = bars.add_task(step.phase, total=step.epochs, **fields)
+        bars.update(tasks[step.phase], completed=step.epoch, **fields)
 
     try:
         yield watch
@@ -55,13 +56,13 @@ def progress_bars(quiet: bool) -> Iterator[Watcher]:
 
 
 def say(*lines: str, to: Console = out) -> None:
-    """Each on a line of its own, however long; signs that a terminal would act on are replaced."""
+    """Prints every line unwrapped, with control characters replaced."""
     for text in lines:
         to.print(printable(text), soft_wrap=True)
 
 
 def table(title: str, columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> None:
-    """A plain table; numbers to the right."""
+    """Prints a plain table with right-aligned numbers."""
     grid = Table(
         title=shown(title, MOST),
         title_justify="left",
@@ -82,8 +83,8 @@ def table(title: str, columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> 
 
 
 def result(metrics: Mapping[str, Any]) -> None:
-    """The outcome of a run: every accuracy it has, on both graphs, and where the edges went."""
-    unit = "ROC-AUC" if metrics["metric"] == "rocauc" else "accuracy"
+    """Prints the outcome of a run: its scores on both graphs, edges kept, agreement and times."""
+    unit = _unit(metrics)
     labels = {
         "dense_": "dense graph, plain training",
         "": "sparse graph, returned model",
@@ -97,19 +98,44 @@ def result(metrics: Mapping[str, Any]) -> None:
         scores = [metrics.get(f"{prefix}{part}") for part in ("val", "test")]
         if scores != [None, None]:
             edges = counts.get(prefix, metrics["edges_kept"])
-            rows.append([label, edges, *(None if score is None else f"{score:.1f}" for score in scores)])
-    recipe = f" ({metrics['recipe']})" if metrics.get("recipe") else ""
-    name = f"{metrics['method']}{recipe} · {metrics['backbone']} · {metrics['dataset']} · seed {metrics['seed']}"
+            rows.append([label, edges, *map(_score, scores)])
+    name = f"{metrics['method']} · {metrics['backbone']} · {metrics['dataset']} · seed {metrics['seed']}"
     table(name, ["", "edges", f"val {unit}", f"test {unit}"], rows)
-    removed, kept, total = metrics["sparsity"], metrics["edges_kept"], metrics["edges_total"]
+    removed, num_kept, total = metrics["sparsity"], metrics["edges_kept"], metrics["edges_total"]
     kind = "arcs" if metrics["directed"] else "pairs"
-    say("", f"sparsity {removed:.1%} (share removed) · kept {1 - removed:.1%} = {kept:,} of {total:,} {kind}")
+    say("", f"sparsity {removed:.1%} (share removed) · kept {1 - removed:.1%} = {num_kept:,} of {total:,} {kind}")
     if metrics.get("agreement") is not None:
         say(f"agreement {metrics['agreement']:.1%} of the answers are those of the dense model")
-    if seconds := metrics.get("seconds"):  # nodes that came later took none
-        say("seconds  " + " · ".join(f"{shown(phase)} {taken:.1f}" for phase, taken in list(seconds.items())[:9]))
-    times = metrics.get("inference")
-    if times:
+    if seconds := metrics.get("seconds"):  # a run extended to new nodes has none
+        say("seconds  " + " · ".join(f"{shown(phase)} {time:.1f}" for phase, time in list(seconds.items())[:9]))
+    _say_inference(metrics)
+
+
+def comparison(runs: Mapping[str, Mapping[str, Any]]) -> None:
+    """Prints runs of several methods on one graph: the dense model first, then one row per method."""
+    first = next(iter(runs.values()))
+    rows: list[list[Any]] = [["dense graph", first["edges_total"], _score(first.get("dense_test")), None, None]]
+    for name, metrics in runs.items():
+        agreement = None if metrics.get("agreement") is None else f"{100 * metrics['agreement']:.1f}"
+        scores = [_score(metrics.get(key)) for key in ("test", "retrain_test")]
+        rows.append([name, metrics["edges_kept"], *scores, agreement])
+    title = f"{first['dataset']} · {first['backbone']} · sparsity {first['sparsity']:.1%} · seed {first['seed']}"
+    table(title, ["", "edges", f"test {_unit(first)}", "fresh model", "same answers, %"], rows)
+    say("")
+    for metrics in runs.values():
+        _say_inference(metrics)
+
+
+def _unit(metrics: Mapping[str, Any]) -> str:
+    return "ROC-AUC" if metrics["metric"] == "rocauc" else "accuracy"
+
+
+def _score(score: float | None) -> str | None:
+    return None if score is None else f"{score:.1f}"
+
+
+def _say_inference(metrics: Mapping[str, Any]) -> None:
+    if times := metrics.get("inference"):
         say(
             f"inference dense {times['dense_ms']:.2f} ms · sparse {times['sparse_ms']:.2f} ms · "
             f"{times['speedup']:.2f}× (median of {times['repeats']})"
@@ -118,14 +144,14 @@ def result(metrics: Mapping[str, Any]) -> None:
 
 @contextmanager
 def warnings_in_one_line() -> Iterator[None]:
-    """A person's terminal gets the line that matters, without the place in the code; of several workers from one."""
+    """Prints an ``AgreementWarning`` as one line without file and line number, and only from the first worker."""
     with warnings.catch_warnings():
         warnings.simplefilter("always", AgreementWarning)
-        usual = warnings.showwarning
+        default = warnings.showwarning
 
-        def show(message: Any, category: type[Warning], *place: Any, **more: Any) -> None:
+        def show(message: Any, category: type[Warning], *args: Any, **kwargs: Any) -> None:
             if not issubclass(category, AgreementWarning):
-                usual(message, category, *place, **more)
+                default(message, category, *args, **kwargs)
             elif distributed.rank() == 0:
                 print(f"gst: {message}", file=sys.stderr)
 

@@ -1,4 +1,4 @@
-"""gst drift: what becomes of a sparse graph when the world changes."""
+"""gst drift: how a sparse graph does when features or weights change later."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -7,47 +7,50 @@ import typer
 
 from gst.after.drift import EPOCHS, SHARES
 from gst.after.drift import drift as measure
-from gst.api.result import Result
 from gst.base.errors import InputError
 from gst.cli import console
 from gst.cli.options import Json, RunFolder, dense_graph, print_json
 from gst.data.loading import is_path
+from gst.methods.result import Result
 from gst.train.settings import MOST_EPOCHS
 
 
 def drift(
     run: RunFolder,
-    dataset: Annotated[str | None, typer.Option(help="the run's dense graph, if it has no name of its own")] = None,
+    dataset: Annotated[
+        str | None, typer.Option(help="the dense graph of the run, if the run does not name a data set")
+    ] = None,
     edges: Annotated[Path | None, typer.Option(help="own edge list, CSV, Parquet or .npy")] = None,
     features: Annotated[Path | None, typer.Option(help="own features, .npy, .npz, CSV or Parquet")] = None,
     labels: Annotated[Path | None, typer.Option(help="own labels, .npy, .npz, CSV or Parquet")] = None,
     undirected: Annotated[bool, typer.Option("--undirected", help="own data lists each pair once")] = False,
-    split: Annotated[str | None, typer.Option(help="for own files that have none: the run keeps its own")] = None,
-    share: Annotated[list[float], typer.Option(help="of the features that change; may stand several times")] = SHARES,  # type: ignore[assignment]
+    split: Annotated[str | None, typer.Option(help="for own files without one; the run's own split is used")] = None,
+    share: Annotated[list[float], typer.Option(help="of the features that change; may be repeated")] = SHARES,  # type: ignore[assignment]
     epochs: Annotated[
-        list[int], typer.Option(min=1, max=MOST_EPOCHS, help="of further training; may stand several times")
+        list[int], typer.Option(min=1, max=MOST_EPOCHS, help="of further training; may be repeated")
     ] = EPOCHS,  # type: ignore[assignment]
-    seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="of what is chosen at random")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="of the random choices")] = 0,
     data_root: Annotated[Path | None, typer.Option(help="folder of data and caches, else $GST_DATA")] = None,
     as_json: Json = False,
 ) -> None:
-    """Change features or weights after the cut: do the sparse and the dense graph still give the same answers?"""
+    """Change features or weights after sparsification: do both graphs still give the same answers?"""
     result = Result.load(run)
     if result.model is None:
-        raise InputError(f"{run} has a model of your own: use gst.after.drift.drift in Python")
+        raise InputError(f"{run} has an own model, which is not saved with it: use gst.after.drift.drift in Python")
     if split is not None and (dataset or edges is None) and (dataset is None or not is_path(dataset)):
-        raise InputError("--split would have no effect: the run has its own split; it is for own files without one")
+        raise InputError("--split would have no effect: the run has a split; the option is for own files without one")
     data = dense_graph(result, run, dataset, edges, features, labels, undirected, split, data_root)
-    for name in ("x", "y", "train_mask", "val_mask", "test_mask"):  # the run's own, whatever split it had
+    for name in ("x", "y", "train_mask", "val_mask", "test_mask"):  # of the run, whatever its split
         data[name] = result.graph.get(name)
     rows = measure(result, data, shares=share, epochs=epochs, seed=seed)
-    m = result.metrics
+    metrics = result.metrics
     if as_json:
-        facts = ("dataset", "method", "backbone", "sparsity", "edges_kept", "edges_total", "metric")
-        print_json({**{name: m[name] for name in facts}, "seed": seed, "drift": rows})
+        names = ("dataset", "method", "backbone", "sparsity", "edges_kept", "edges_total", "metric")
+        print_json({**{name: metrics[name] for name in names}, "seed": seed, "drift": rows})
         return
-    unit = "ROC-AUC" if m["metric"] == "rocauc" else "accuracy"
-    title = f"{m['method']} · {m['backbone']} · {m['dataset']} · sparsity {m['sparsity']:.1%} · test {unit}"
+    unit = "ROC-AUC" if metrics["metric"] == "rocauc" else "accuracy"
+    run_name = f"{metrics['method']} · {metrics['backbone']} · {metrics['dataset']}"
+    title = f"{run_name} · sparsity {metrics['sparsity']:.1%} · test {unit}"
     cells: list[list[Any]] = [
         [
             row["change"],
@@ -61,4 +64,4 @@ def drift(
     ]
     columns = ["change", "by", "same answers, %", "KL", "dense", "sparse"]
     console.table(title, columns, cells)
-    console.say("", "the model of the run on both graphs; by: share of the features, or epochs")
+    console.say("", "the model of the run on both graphs; by: share of the features, or number of epochs")

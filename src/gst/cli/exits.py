@@ -1,4 +1,4 @@
-"""How a process of ``gst`` ends: one line for a person's mistake, and a code that a shell understands."""
+"""How ``gst`` exits: one line for a user's mistake, and an exit code that shells understand."""
 
 import io
 import os
@@ -10,55 +10,57 @@ from typing import Any, NoReturn, TextIO
 from gst.base.errors import GSTError, InputError, InterruptedRunError
 from gst.base.text import message, shown
 
-BAD, INTERRUPTED, CLOSED_PIPE = 2, 130, 141
+BAD_INPUT = 2
+INTERRUPTED = 130
+CLOSED_PIPE = 141
 
 
 def leave_by(app: Callable[..., Any]) -> NoReturn:
-    """Runs the command line and ends the process: 0, or 2 and one line for bad input, or 128 + a signal."""
+    """Runs the command line and exits with 0, with 2 and one line for bad input, or with 128 + signal."""
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")  # a terminal that does not know a sign shows another
+        sys.stdout.reconfigure(errors="replace")  # a terminal without a character shows a substitute
     try:
-        check_words(sys.argv[1:])
+        check_arguments(sys.argv[1:])
         code = app(sys.argv[1:] or ["--help"], standalone_mode=False)
         if sys.stdout is not None:
-            sys.stdout.flush()  # here, where a full disk is still a line and not noise of the interpreter
+            sys.stdout.flush()  # here, so that a full disk is one line and not a traceback at shutdown
     except InterruptedRunError as error:
         _fail(str(error), error.code)
     except GSTError as error:
-        _fail(str(error), BAD)
+        _fail(str(error), BAD_INPUT)
     except BrokenPipeError:
         _leave_quietly()
     except OSError as error:
         _silence(sys.stdout)
-        place = "input or output failed" if error.filename is None else shown(error.filename, 160)
-        _fail(f"{place}: {error.strerror or error}", BAD)
+        subject = "input or output failed" if error.filename is None else shown(error.filename, 160)
+        _fail(f"{subject}: {error.strerror or error}", BAD_INPUT)
     except MemoryError:
-        _fail("not enough memory: a smaller graph, a smaller hidden or batch clusters would help", BAD)
+        _fail("not enough memory: use a smaller graph, a smaller --hidden or --batch clusters", BAD_INPUT)
     except KeyboardInterrupt:
         code = INTERRUPTED
-    except SystemExit as stop:  # how the parser and rich, each with a code of its own, take a closed pipe
+    except SystemExit as stop:  # the parser and rich turn a closed pipe into this, each with another code
         if isinstance(stop.__context__, BrokenPipeError):
             _leave_quietly()
         raise
     except Exception as error:
-        text = getattr(error, "format_message", None)  # the command-line parser's own errors have one
+        text = getattr(error, "format_message", None)  # errors of the command-line parser have it
         if text is None:
             raise
-        _fail(text(), getattr(error, "exit_code", BAD))
+        _fail(text(), getattr(error, "exit_code", BAD_INPUT))
     if code == INTERRUPTED:  # the parser turns Ctrl-C into this
         _fail("interrupted", INTERRUPTED)
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def check_words(words: Iterable[str]) -> None:
-    """Refuses bytes that are no text: they could be neither printed nor stored with the run."""
-    for word in words:
-        if any("\ud800" <= sign <= "\udfff" for sign in word):
-            raise InputError(f"'{shown(word)}' is not UTF-8: give names that are")
+def check_arguments(arguments: Iterable[str]) -> None:
+    """Refuses bytes that are not UTF-8: they could be neither printed nor stored with the run."""
+    for argument in arguments:
+        if any("\ud800" <= character <= "\udfff" for character in argument):
+            raise InputError(f"'{shown(argument)}' is not UTF-8: give names that are")
 
 
 def _leave_quietly() -> NoReturn:
-    """The reader of a pipe has gone: nobody is left to tell."""
+    """Exits without output: the reader of the pipe has gone."""
     _silence(sys.stdout)
     _silence(sys.stderr)
     sys.exit(CLOSED_PIPE)
@@ -73,6 +75,6 @@ def _fail(text: str, code: int) -> NoReturn:
 
 
 def _silence(stream: TextIO | None) -> None:
-    """Sends what is left in the buffer nowhere: it would fail once more when the interpreter ends."""
-    with suppress(OSError, ValueError, AttributeError):  # a stream may be closed, or of a test
+    """Discards the rest of the buffer, which would fail again when the interpreter exits."""
+    with suppress(OSError, ValueError, AttributeError):  # the stream may be closed, or replaced by a test
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())  # type: ignore[union-attr]

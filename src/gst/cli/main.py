@@ -1,14 +1,14 @@
 """The command line: parse, call, print."""
 
 import inspect
+import tempfile
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from gst.after.inspect import inspect_run
-from gst.api.result import Result
-from gst.api.sparsify import sparsify
+from gst.api.sparsify import make_method, sparsify
 from gst.base import distributed
 from gst.base.errors import InputError
 from gst.base.memory import reuse_memory
@@ -19,6 +19,7 @@ from gst.cli.drift import drift
 from gst.cli.exits import leave_by
 from gst.cli.latency import Precision, export_compiled, latency
 from gst.cli.options import (
+    DEFAULT_METHOD,
     BackboneName,
     DataRoot,
     Dataset,
@@ -28,39 +29,35 @@ from gst.cli.options import (
     Json,
     Labels,
     MethodName,
-    Options,
     RunFolder,
     Split,
     Undirected,
     UseCache,
     check_checkpoint,
-    check_read,
+    check_effect,
     given_on_the_line,
     load_data,
-    parsed_settings,
+    method_arguments,
     place_option,
     print_json,
-    with_settings,
+    with_method_options,
 )
 from gst.cli.report import report
-from gst.cli.resume import run_checkpoint, stored_words
+from gst.cli.resume import run_checkpoint, stored_options
 from gst.cli.search import search
 from gst.data import datasets as list_datasets
 from gst.data import load
-from gst.data.registry import published_name
 from gst.inference.compiled.orders import ORDERS
 from gst.inference.compiled.stored import NAME as COMPILED
 from gst.inference.latency import inference_times
-from gst.methods import METHODS
-from gst.methods.base import check_budget
-from gst.methods.options import parse_options
+from gst.methods import METHODS, Result
+from gst.methods.base import own_arguments
 from gst.storage.cache import Cache
-from gst.storage.checkpoint import EVERY, Checkpoint, NoCheckpoint
+from gst.storage.checkpoint import EVERY, BaseCheckpoint
 from gst.storage.export import FORMATS, default_name
 from gst.storage.export import export as write_export
 from gst.storage.paths import data_root as find_data_root
 from gst.storage.signals import graceful
-from gst.train.settings import Settings
 
 app = typer.Typer(
     add_completion=False,
@@ -68,11 +65,12 @@ app = typer.Typer(
     help="Fewer edges, same answers: graph sparse training and its peers.",
 )
 LARGE = 10_000_000  # columns
-_NO_WORDS = ("context", "settings", "out", "resume", "checkpoint_every", "quiet", "as_json")  # no part of what is run
+_NOT_STORED = ("context", "arguments", "out", "resume", "checkpoint_every", "quiet", "as_json")  # not part of a run
+DEMO = ("deploy", "gst", "random")
 
 
 @app.command()
-@with_settings
+@with_method_options
 def run(
     context: typer.Context,
     *,
@@ -82,8 +80,7 @@ def run(
     labels: Labels = None,
     undirected: Undirected = False,
     split: Split = None,
-    method: MethodName = "gst",
-    option: Options = None,
+    method: MethodName = None,
     backbone: BackboneName = "gcn",
     sparsity: Annotated[float | None, typer.Option(help="share of edges to remove")] = None,
     keep: Annotated[int | None, typer.Option(help="number of edges to keep, instead of a share")] = None,
@@ -99,51 +96,58 @@ def run(
     data_root: DataRoot = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="no progress bars")] = False,
     as_json: Json = False,
-    **settings: Any,
+    **arguments: Any,
 ) -> None:
     """Make a graph sparse and train a model on it."""
-    words = {name: value for name, value in locals().items() if name not in _NO_WORDS} | settings
+    options = {name: value for name, value in locals().items() if name not in _NOT_STORED} | arguments
     if resume is not None:
-        options = {name: option.annotation for name, option in inspect.signature(run).parameters.items()}
-        resumed = stored_words(resume, {name: options[name] for name in words}, given_on_the_line(context))
-        if resumed is None:
+        kinds = {name: option.annotation for name, option in inspect.signature(run).parameters.items()}
+        stored = stored_options(resume, {name: kinds[name] for name in options}, given_on_the_line(context))
+        if stored is None:
             _show(Result.load(resume), resume, as_json)
             return
-        words, out = resumed, resume
+        options, out = stored, resume
     else:
         check_checkpoint(context, out)
+        if method is None:
+            options["method"] = DEFAULT_METHOD
     with distributed.joined():
         first = distributed.rank() == 0  # of several workers one writes and speaks
-        with run_checkpoint(out, checkpoint_every, words) as checkpoint:
-            result = _run(words, quiet or not first, checkpoint)
+        with run_checkpoint(out, checkpoint_every, options) as checkpoint:
+            result = _run(options, quiet or not first, checkpoint)
             result.metrics["out"] = None if out is None else str(out)
-            if isinstance(checkpoint, Checkpoint) and first:
-                result.save(checkpoint.run)
+            if out is not None and first:
+                result.save(out)
                 checkpoint.clear()
         if first:
             _show(result, out, as_json)
+            if method is None and resume is None and not as_json:
+                console.say(f"by the default method, {DEFAULT_METHOD}: gst methods lists the others")
 
 
-def _run(words: dict[str, Any], quiet: bool, checkpoint: NoCheckpoint) -> Result:
-    """The run that the words of a command line describe."""
-    names = ("dataset", "edges", "features", "labels", "undirected", "split", "data_root")
-    check_budget(words["sparsity"], words["keep"])
-    data = load_data(*(words[name] for name in names))
-    given = {name: words[name] for name in Settings.model_fields}
-    check_read(published_name(data), words["method"], words["backbone"], given)
-    chosen = {name: value for name, value in words.items() if name not in (*names, "cache", "option")}
-    chosen = parsed_settings(chosen) | parse_options(words["method"], words["option"] or [])
-    cache = Cache(find_data_root(words["data_root"]) / "anchors") if words["cache"] else False
+def _run(options: dict[str, Any], quiet: bool, checkpoint: BaseCheckpoint) -> Result:
+    """The run that the options of a command line describe."""
+    source = ("dataset", "edges", "features", "labels", "undirected", "split", "data_root")
+    measures = {name: options[name] for name in ("dense", "retrain", "distill")}
+    amount = {name: options[name] for name in ("sparsity", "keep", "backbone")}
+    elsewhere = (*source, *measures, *amount, "method", "cache")
+    given = {name: value for name, value in options.items() if name not in elsewhere}
+    arguments = method_arguments(options["method"], given)
+    cache = Cache(find_data_root(options["data_root"]) / "anchors") if options["cache"] else False
     with console.progress_bars(quiet) as watch, graceful(checkpoint):
-        result = sparsify(data, cache=cache, watch=watch, checkpoint=checkpoint, **chosen)
-    if result.settings.batch == "full" or data.num_edges < LARGE:  # the dense graph is passed whole, many times
+        shared = {"cache": cache, "watch": watch, "checkpoint": checkpoint}
+        estimator = make_method(options["method"], **amount, **arguments, **shared)
+        data = load_data(*(options[name] for name in source))
+        check_effect(data, estimator, arguments)
+        result = estimator.fit(data, **measures).result_
+    if result.batching.batch == "full" or data.num_edges < LARGE:  # the dense graph is passed whole, many times
         result.metrics["inference"] = inference_times(result.model, data, result.graph)  # type: ignore[arg-type]
     return result
 
 
 def _show(result: Result, out: Path | None, as_json: bool) -> None:
     if as_json:
-        print_json({**result.metrics, "settings": result.settings.model_dump()})
+        print_json({**result.metrics, "settings": result.settings})
     else:
         console.result(result.metrics)
         if out is not None:
@@ -157,21 +161,17 @@ def demo(
     quiet: Annotated[bool, typer.Option("--quiet", help="no progress bars")] = False,
     as_json: Json = False,
 ) -> None:
-    """Handwritten digits as a graph: GST against random edges, in under a minute, with no network."""
+    """Handwritten digits as a graph: Deploy and GST against random edges, in under a minute, with no network."""
     data = load("digits")
-    results = {}
-    with console.progress_bars(quiet) as watch:
-        common: dict[str, Any] = {"sparsity": sparsity, "seed": seed, "cache": False, "watch": watch, "retrain": True}
-        results["gst"] = sparsify(data, "gst", dense=True, **common)
-        results["random"] = sparsify(data, "random", **common)
-    found = results["gst"]
-    found.metrics["inference"] = inference_times(found.model, data, found.graph)  # type: ignore[arg-type]
+    with console.progress_bars(quiet) as watch, tempfile.TemporaryDirectory() as folder:
+        shared: dict[str, Any] = {"sparsity": sparsity, "seed": seed, "cache": Cache(Path(folder)), "watch": watch}
+        results = {name: sparsify(data, name, dense=True, retrain=True, **shared) for name in DEMO}
+    deployed = results["deploy"]
+    deployed.metrics["inference"] = inference_times(deployed.model, data, deployed.graph)  # type: ignore[arg-type]
     if as_json:
         print_json({name: result.metrics for name, result in results.items()})
-        return
-    console.result(found.metrics)
-    baseline = results["random"].metrics
-    console.say(f"random edges at the same sparsity, fresh model: test accuracy {baseline['retrain_test']:.1f}")
+    else:
+        console.comparison({name: result.metrics for name, result in results.items()})
 
 
 @app.command()
@@ -188,18 +188,27 @@ def datasets(as_json: Json = False) -> None:
 @app.command()
 def methods(as_json: Json = False) -> None:
     """List the sparsifiers."""
-    columns = ("kind", "needs_labels", "needs_model", "complexity", "reference")
-    rows = [{"name": name, **{c: getattr(m, c) for c in columns}} for name, m in METHODS.items()]
+    rows = [
+        {
+            "name": name,
+            "kind": method.kind,
+            "needs_labels": method.kind == "learned",
+            "needs_model": method.kind == "learned",
+            "complexity": method.complexity,
+            "reference": method.reference,
+        }
+        for name, method in METHODS.items()
+    ]
     if as_json:
-        options = {name: {o.name: o.default for o in m.options.values()} for name, m in METHODS.items()}
+        options = {name: {o: getattr(m, o, None) for o in own_arguments(m)} for name, m in METHODS.items()}
         print_json({"methods": [{**row, "options": options[row["name"]]} for row in rows]})
-    else:
-        cells = []
-        for row in rows:
-            needs = [word for word in ("labels", "model") if row[f"needs_{word}"]]
-            cells.append([row["name"], row["kind"], ", ".join(needs) or "–", row["complexity"], row["reference"]])
-        console.table("methods", ["name", "kind", "needs", "complexity", "reference"], cells)
-        console.say("", "one epoch is O(|E|·h + N·F·h); what each takes: gst methods --json, docs/methods.md")
+        return
+    cells = []
+    for row in rows:
+        needs = [need for need in ("labels", "model") if row[f"needs_{need}"]]
+        cells.append([row["name"], row["kind"], ", ".join(needs) or "–", row["complexity"], row["reference"]])
+    console.table("methods", ["name", "kind", "needs", "complexity", "reference"], cells)
+    console.say("", "one epoch is O(|E|·h + N·F·h); what each takes: gst methods --json, docs/guide/methods.md")
 
 
 @app.command("inspect")
@@ -208,7 +217,7 @@ def inspect_command(run: RunFolder, as_json: Json = False) -> None:
     result = Result.load(run)
     facts = inspect_run(result)
     if as_json:
-        print_json({**result.metrics, "structure": facts, "settings": result.settings.model_dump()})
+        print_json({**result.metrics, "structure": facts, "settings": result.settings})
         return
     console.result(result.metrics)
     console.say("")

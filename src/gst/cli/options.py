@@ -2,27 +2,31 @@
 
 import inspect
 import json
+import re
+import types
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Union, get_args, get_origin
 
 import typer
+from pydantic import TypeAdapter, ValidationError
 
-from gst.api.result import Result
 from gst.base.errors import InputError
-from gst.base.names import resolve_name
-from gst.base.text import is_whole
+from gst.base.text import is_whole, shown
 from gst.base.user_paths import named
 from gst.data import from_files, load
 from gst.data.loading import is_named, is_path
-from gst.methods import METHODS
+from gst.methods import METHODS, Result
 from gst.nn.backbones import BACKBONES
-from gst.train.settings import CRITERIA, UPDATES, Settings, make_settings
+
+# arguments of methods that commands have as options of their own, or that no command line can give
+_ELSEWHERE = ("sparsity", "keep", "backbone", "model", "cache", "watch", "checkpoint")
+DEFAULT_METHOD = "deploy"
 
 
-def place_option(*names: str, **words: Any) -> Any:
-    """An option that names a place to write to."""
-    return typer.Option(*names, parser=_place, metavar="PATH", **words)
+def place_option(*names: str, **settings: Any) -> Any:
+    """An option that names a path to write to."""
+    return typer.Option(*names, parser=_place, metavar="PATH", **settings)
 
 
 def _place(text: str | Path) -> Path:
@@ -38,68 +42,124 @@ Features = Annotated[Path | None, typer.Option(help="own features, .npy, .npz, C
 Labels = Annotated[Path | None, typer.Option(help="own labels, .npy, .npz, CSV or Parquet")]
 Undirected = Annotated[bool, typer.Option("--undirected", help="own data lists each pair once")]
 Split = Annotated[str | None, typer.Option(help="number, public, paper, random, or a file")]
-MethodName = Annotated[str, typer.Option(help="see gst methods")]
+MethodName = Annotated[str | None, typer.Option(help=f"see gst methods [{DEFAULT_METHOD}]")]
 BackboneName = Annotated[str, typer.Option(help=", ".join(BACKBONES))]
 DataRoot = Annotated[Path | None, place_option(help="folder of data and caches, else $GST_DATA")]
 UseCache = Annotated[bool, typer.Option(help="keep anchors and dense baselines on disk")]
-Options = Annotated[
-    list[str] | None,
-    typer.Option(metavar="NAME=VALUE", help="of the method itself, see gst methods --json"),
-]
 Force = Annotated[bool, typer.Option("--force", help="replace the file if it is there")]
 Json = Annotated[bool, typer.Option("--json", help="print one JSON object on stdout")]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="folder written by gst run --out")]
 
 
-def with_settings(command: Callable[..., None]) -> Callable[..., None]:
-    """Adds an option for every field of Settings, so that the two cannot part."""
+def method_options() -> dict[str, tuple[Any, str, str]]:
+    """Every argument of any method that can be given on a line, by name: its type, its help, and the help's panel."""
+    options: dict[str, tuple[Any, str, str]] = {}
+    for name, method in METHODS.items():
+        fields = {field: info for config in method.configs for field, info in config.model_fields.items()}
+        texts = documented_arguments(method)
+        for argument, parameter in inspect.signature(method).parameters.items():
+            if argument in _ELSEWHERE:
+                continue
+            if argument in fields:
+                info = fields[argument]
+                text, panel = f"{info.description} [{info.default}]", "Training and search"
+            else:
+                text, panel = f"{texts.get(argument, '')} [{parameter.default}]", f"Of {name}"
+            kind = _scalar(parameter.annotation)
+            known = options.setdefault(argument, (kind, text, panel))
+            if known[0] is not kind:
+                options[argument] = (str, known[1], known[2])
+    return options
+
+
+def _scalar(annotation: Any) -> Any:
+    """The type of an option: int, float or bool, optional or not; text for anything else."""
+    parts = [annotation]
+    if get_origin(annotation) in (Union, types.UnionType):
+        parts = [part for part in get_args(annotation) if part is not types.NoneType]
+    return parts[0] if len(parts) == 1 and parts[0] in (int, float, bool) else str
+
+
+def documented_arguments(method: type) -> dict[str, str]:
+    """What the docstrings of a method and its bases say of each argument, on one line each."""
+    texts: dict[str, str] = {}
+    for kind in reversed(method.__mro__):
+        section = re.search(r"Args:\n((?: {8}.*\n|\n(?= {8}))*)", (kind.__doc__ or "") + "\n")
+        for name, text in re.findall(r"^ {8}(\w+): ((?:.|\n {12})*)", section[1] if section else "", re.MULTILINE):
+            first = " ".join(text.replace("``", "").split())
+            texts[name] = re.sub(r" \[[^\]]*\]\.$", "", first).rstrip(".")
+    return texts
+
+
+def with_method_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Adds an option for every argument of any method, so that the two cannot part."""
     signature = inspect.signature(command)
-    own = [p for p in signature.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
-    extra = []
-    for name, field in Settings.model_fields.items():
+    parameters = [p for p in signature.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
+    for name, (kind, text, panel) in method_options().items():
         if name in signature.parameters:
             continue
         flag = f"--{name.replace('_', '-')}"
-        kind: Any = field.annotation if field.annotation in (int, float, bool, str) else str
         flags = [f"{flag}/--no-{flag[2:]}"] if kind is bool else [flag]
-        option = typer.Option(*flags, help=f"{field.description} [{field.default}]", rich_help_panel="Settings")
-        annotation = Annotated[kind | None, option]
-        extra.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation))
-    command.__signature__ = signature.replace(parameters=own + extra)  # type: ignore[attr-defined]
-    command.__annotations__ |= {p.name: p.annotation for p in extra}
+        option = typer.Option(*flags, help=text, rich_help_panel=panel)
+        annotation: Any = Annotated[kind | None, option]
+        parameters.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation))
+    command.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    command.__annotations__ |= {p.name: p.annotation for p in parameters if p.name not in signature.parameters}
     return command
 
 
-def check_read(dataset: str | None, method: str, backbone: str, given: Mapping[str, Any]) -> None:
-    """Refuses settings that a run with these others, and those of a data set, would never look at; None: not given."""
-    method, backbone = resolve_name("method", method, METHODS), resolve_name("backbone", backbone, BACKBONES)
-    found = make_settings(dataset, backbone, dict(given))
-    recipe = found.recipe if method == "gst" else ""
-    dynamic = method in ("set", "snfs", "rigl", "mest")
-    updates = "--recipe paper, and for --method set, snfs, rigl and mest"
+def method_arguments(method: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a method among the options given (None: not given), each of the type that it wants."""
+    kind = METHODS[METHODS.resolve(method)]
+    parameters = inspect.signature(kind).parameters
+    arguments: dict[str, Any] = {}
+    for name, value in options.items():
+        if value is None or name in _ELSEWHERE:
+            continue
+        if name not in parameters:
+            takers = ", ".join(other for other, each in METHODS.items() if name in inspect.signature(each).parameters)
+            raise InputError(f"{_flag(name)} would have no effect in this run: it is for --method {takers}")
+        arguments[name] = _parsed(name, value, parameters[name].annotation)
+    return arguments
+
+
+def _parsed(name: str, value: Any, annotation: Any) -> Any:
+    if not isinstance(value, str) or annotation is str:
+        return value
+    try:
+        return TypeAdapter(annotation).validate_python(None if value == "none" else value)
+    except ValidationError as error:
+        raise InputError(f"{_flag(name)} {shown(value)}: {error.errors()[0]['msg'].lower()}") from None
+
+
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def check_effect(data: Any, estimator: Any, arguments: Mapping[str, Any]) -> None:
+    """Refuses arguments that a run with these others, and the settings of its data set, would never look at."""
+    values = {**estimator.preset(data), **arguments}
+    backbone = BACKBONES.resolve(estimator.backbone)
+    batch = values.get("batch", "full")
     rules = (
-        (("recipe",), method == "gst", "--method gst"),
-        (("turns",), recipe == "retrain", "--recipe retrain"),
-        (CRITERIA, recipe == "paper", "--recipe paper"),
-        (("matrix", "eigenpairs", "topology_weight"), found.topology, "runs with --topology"),
-        (("semantic_weight",), found.semantic, "runs with --semantic"),
-        (UPDATES, recipe == "paper" or dynamic, updates),
-        (UPDATES - {"tune"}, found.tune, "runs with --tune"),
+        (("matrix", "eigenpairs", "topology_weight"), values.get("topology", True), "runs with --topology"),
+        (("semantic_weight",), values.get("semantic", True), "runs with --semantic"),
+        (("interval", "swap_ratio", "decay"), values.get("tune", True), "runs with --tune"),
         (
-            ("masker_hidden", "mask_deviation"),
-            recipe in ("paper", "retrain") or dynamic or method == "snip",
-            "runs with a masker: --recipe paper or retrain, --method snip, set, snfs, rigl or mest",
+            ("interval", "swap_ratio", "decay", "tune"),
+            getattr(estimator, "updates_edges", True),
+            "--method gst, set, snfs, rigl and mest",
         ),
         (("heads",), backbone == "gat", "--backbone gat"),
         (("residual",), backbone not in ("sage", "cluster-gcn"), "--backbone gcn, gin and gat, the others have it"),
-        (("norm",), found.layers > 1, "more than one layer"),
-        (("clusters", "clusters_per_batch"), found.batch == "clusters", "--batch clusters"),
-        (("batch_nodes", "fanout"), found.batch == "neighbors", "--batch neighbors"),
-        (("loader",), found.batch != "full", "--batch clusters or neighbors"),
+        (("norm",), values.get("layers", 2) > 1, "more than one layer"),
+        (("clusters", "clusters_per_batch"), batch == "clusters", "--batch clusters"),
+        (("batch_nodes", "fanout"), batch == "neighbors", "--batch neighbors"),
+        (("loader",), batch != "full", "--batch clusters or neighbors"),
     )
-    for names, read, what in rules:
-        if unread := sorted(name for name in names if given.get(name) is not None and not read):
-            raise InputError(f"--{unread[0].replace('_', '-')} would have no effect in this run: it is for {what}")
+    for names, has_effect, where in rules:
+        if unread := sorted(name for name in names if name in arguments and not has_effect):
+            raise InputError(f"{_flag(unread[0])} would have no effect in this run: it is for {where}")
 
 
 def given_on_the_line(context: typer.Context) -> set[str]:
@@ -161,9 +221,3 @@ def dense_graph(result: Result, run: Path, dataset: str | None, edges: Path | No
                 f"{run} does not hold its dense graph: give it by --dataset, or by --edges, --features and --labels"
             )
     return load_data(dataset, edges, *rest)
-
-
-def parsed_settings(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings as the command line has them; K may be a number or a word."""
-    pairs = given.get("eigenpairs")
-    return {**given, "eigenpairs": int(pairs)} if isinstance(pairs, str) and is_whole(pairs) else dict(given)

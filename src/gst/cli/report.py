@@ -12,7 +12,7 @@ from gst.cli import console
 from gst.cli.bench import DB
 from gst.cli.options import Force, Json, place_option, print_json
 
-_PLACES = (DB, Path("results"))  # the store of gst bench, then the committed record
+_DEFAULTS = (DB, Path("results"))  # the store of gst bench, then the committed record
 
 
 def report(
@@ -32,7 +32,7 @@ def report(
 
     if rows is not None and db is not None:
         raise InputError("give the rows either as an argument or as --db, not both")
-    loaded = load_rows(rows or db or _place())
+    loaded = load_rows(rows or db or _default())
     check_file(output, force)
     page = render(loaded, title or TITLE).encode()
     files.write_bytes(output, page)
@@ -48,9 +48,9 @@ def report(
         webbrowser.open(output.absolute().as_uri())
 
 
-def _place() -> Path:
-    for place in _PLACES:
-        if place.exists():
-            return place
-    places = " nor ".join(map(str, _PLACES))
-    raise InputError(f"no rows: there is neither {places} here; name a store, a CSV file or a folder")
+def _default() -> Path:
+    for path in _DEFAULTS:
+        if path.exists():
+            return path
+    paths = " nor ".join(map(str, _DEFAULTS))
+    raise InputError(f"no rows: neither {paths} exists here; name a store, a CSV file or a folder")

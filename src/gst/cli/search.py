@@ -7,11 +7,13 @@ from typing import Annotated, Any
 import typer
 
 from gst.after import curve
-from gst.after.search import MOST_SEEDS, Extreme
+from gst.after.search import MOST_SEEDS, SafeSparsity
 from gst.after.search import search as find
+from gst.api.sparsify import make_method
 from gst.base.errors import InterruptedRunError
 from gst.cli import console
 from gst.cli.options import (
+    DEFAULT_METHOD,
     BackboneName,
     DataRoot,
     Dataset,
@@ -20,20 +22,17 @@ from gst.cli.options import (
     Json,
     Labels,
     MethodName,
-    Options,
     Split,
     Undirected,
     UseCache,
     check_checkpoint,
-    check_read,
+    check_effect,
     load_data,
-    parsed_settings,
+    method_arguments,
     place_option,
     print_json,
-    with_settings,
+    with_method_options,
 )
-from gst.data.registry import published_name
-from gst.methods.options import parse_options
 from gst.storage.cache import Cache
 from gst.storage.checkpoint import EVERY, Checkpoint, NoCheckpoint
 from gst.storage.paths import data_root as find_data_root
@@ -47,7 +46,7 @@ SURE = {
 }
 
 
-@with_settings
+@with_method_options
 def search(
     context: typer.Context,
     *,
@@ -57,8 +56,7 @@ def search(
     labels: Labels = None,
     undirected: Undirected = False,
     split: Split = None,
-    method: MethodName = "gst",
-    option: Options = None,
+    method: MethodName = None,
     backbone: BackboneName = "gcn",
     tolerance: Annotated[float, typer.Option(help="points that may be lost")] = 0.5,
     seeds: Annotated[int, typer.Option(min=1, max=MOST_SEEDS, help="how many, from --seed on")] = 5,
@@ -73,17 +71,17 @@ def search(
     data_root: DataRoot = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="no progress")] = False,
     as_json: Json = False,
-    **settings: Any,
+    **arguments: Any,
 ) -> None:
     """Find the largest sparsity that is as good as the dense graph; the same command goes on with what --out holds."""
     check_checkpoint(context, out)
+    method = method or DEFAULT_METHOD
+    params = method_arguments(method, arguments)
     data = load_data(dataset, edges, features, labels, undirected, split, data_root)
-    check_read(published_name(data), method, backbone, settings)
-    chosen = {name: value for name, value in settings.items() if value is not None}
-    chosen = parsed_settings(chosen) | parse_options(method, option or [])
-    chosen["cache"] = Cache(find_data_root(data_root) / "anchors") if cache else False
-    chosen |= {"tolerance": tolerance, "seeds": seeds, "step": step, "precision": precision, "accuracy": accuracy}
-    chosen |= {"decision": decision, "confidence": confidence, "backbone": backbone}
+    check_effect(data, make_method(method, backbone=backbone, sparsity=0.5, **params), params)
+    params |= {"backbone": backbone, "cache": Cache(find_data_root(data_root) / "anchors") if cache else False}
+    rule: dict[str, Any] = {"tolerance": tolerance, "seeds": seeds, "step": step, "precision": precision}
+    rule |= {"accuracy": accuracy, "decision": decision, "confidence": confidence}
 
     if out is not None:
         curve.check(out)
@@ -91,10 +89,10 @@ def search(
         try:
             with graceful(place), console.err.status("", spinner="line") as status:
 
-                def told(seed: int, sparsity: float) -> None:
+                def on_run(seed: int, sparsity: float) -> None:
                     status.update("" if quiet else f"sparsity {curve.share(sparsity)}, seed {seed}")
 
-                found = find(data, method, checkpoint=place, told=told, **chosen)
+                found = find(data, method, checkpoint=place, on_run=on_run, **rule, **params)
         except InterruptedRunError as error:
             how = "" if out is None else "; the same command goes on from here"
             raise InterruptedRunError(error.code - 128, f"{error}{how}") from None
@@ -104,10 +102,10 @@ def search(
     show(found, out, as_json)
 
 
-def show(found: Extreme, out: Path | None, as_json: bool) -> None:
+def show(found: SafeSparsity, out: Path | None, as_json: bool) -> None:
     m = found.result.metrics
     if as_json:
-        print_json({**m, **curve.words(found), "sparsity": found.sparsity, "sparsity_achieved": m["sparsity"]})
+        print_json({**m, **curve.summary(found), "sparsity": found.sparsity, "sparsity_achieved": m["sparsity"]})
         return
     unit = "ROC-AUC" if m["metric"] == "rocauc" else "accuracy"
     title = f"{curve.name(m)} · {unit} of the {found.accuracy} model, sparse − dense"

@@ -1,8 +1,11 @@
-"""Data sets by name, and the user's own graphs."""
+"""Data sets by name, and the user's own graphs. Importing a loader registers its data sets, in this order."""
 
+# isort: off
+from gst.data import digits, planetoid, amazon_coauthor, heterophilous, wikipedia, ogb, synthetic, ogb_twins  # noqa: F401
+
+# isort: on
 from gst.data.files import from_files
-from gst.data.info import DatasetInfo
 from gst.data.loading import load
-from gst.data.registry import datasets
+from gst.data.registry import DatasetInfo, datasets
 
 __all__ = ["DatasetInfo", "datasets", "from_files", "load"]

@@ -5,18 +5,21 @@ import torch
 from torch_geometric.data import Data
 
 from gst.base.errors import InputError
+from gst.data.registry import DATASETS, Dataset, DatasetInfo
+from gst.data.splits import Sizes
 
-NODES, NEIGHBOURS = 1797, 10
+NODES = 1797
+NEIGHBOURS = 10
 
 
 def digits(nodes: int = NODES) -> Data:
-    """1,797 digits of 8×8 pixels; each is linked to its 10 nearest by cosine, in both directions (12,535 pairs).
+    """1,797 digits of 8×8 pixels, each linked in both directions to its 10 nearest by cosine (12,535 pairs).
 
-    With ``nodes``, only so many of them, the first ones, linked among themselves.
+    With ``nodes``, only the first ``nodes`` digits, linked among themselves.
 
     Data: optical recognition of handwritten digits (Alpaydin and Kaynak, UCI, 1998), as packaged by scikit-learn.
     """
-    from sklearn.datasets import load_digits  # noqa: PLC0415 - a second to import, for this data set only
+    from sklearn.datasets import load_digits  # noqa: PLC0415 - slow to import, needed here only
     from sklearn.neighbors import kneighbors_graph  # noqa: PLC0415
 
     if not NEIGHBOURS < nodes <= NODES:
@@ -31,3 +34,17 @@ def digits(nodes: int = NODES) -> Data:
         y=torch.from_numpy(labels).long(),
         edge_index=torch.from_numpy(np.stack([arcs.row, arcs.col])).long(),
     )
+
+
+_INFO = DatasetInfo(
+    name="digits",
+    nodes=NODES,
+    edges=12_535,
+    features=64,
+    classes=10,
+    metric="accuracy",
+    directed=False,
+    split="random: 5 train per class, 500 val, rest test",
+    source="embedded",
+)
+DATASETS.register("digits")(Dataset(_INFO, digits, Sizes(train=5, val=500)))

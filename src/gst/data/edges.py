@@ -16,10 +16,10 @@ WEIGHTS = ("weight", "edge_weight")
 
 
 def read_edges(path: Path, nodes: int) -> dict[str, np.ndarray]:
-    """``edge_index`` [2, E] of nodes 0 … ``nodes`` − 1; where given, ``edge_weight`` [E] and ``edge_attr`` [E, A].
+    """``edge_index`` [2, E] of nodes 0 … ``nodes`` − 1; ``edge_weight`` [E] and ``edge_attr`` [E, A] if any.
 
-    Source and target are the columns of such names, else the first two. A column ``weight`` or ``edge_weight`` becomes
-    the weight, all other columns of numbers become attributes; text is left out.
+    Source and target are columns with one of the usual names, else the first two. A column ``weight`` or
+    ``edge_weight`` becomes the weight, all other numeric columns become attributes; text is left out.
     """
     kind = require_kind(path, "edges", (*TABLES, ".npy"))
     if kind == ".npy":
@@ -27,13 +27,13 @@ def read_edges(path: Path, nodes: int) -> dict[str, np.ndarray]:
     table = read_table(path, comment="#", names=(*SOURCES, *TARGETS, *WEIGHTS))
     if table.shape[1] < 2:
         raise InputError(f"{path} has one column: an edge list needs two, source and target")
-    names = [str(name) for name in table.columns]
-    source, target = _position(names, SOURCES), _position(names, TARGETS)
+    columns = [str(name) for name in table.columns]
+    source, target = _position(columns, SOURCES), _position(columns, TARGETS)
     if source is None or target is None:
         source, target = 0, 1
     index = np.stack(node_ids([table.iloc[:, source], table.iloc[:, target]], path, nodes))
-    weight = _position(names, WEIGHTS)
-    others = [i for i in range(len(names)) if i not in (source, target, weight) and _holds_numbers(table.iloc[:, i])]
+    weight = _position(columns, WEIGHTS)
+    others = [i for i in range(len(columns)) if i not in (source, target, weight) and _holds_numbers(table.iloc[:, i])]
     arcs = {"edge_index": index}
     if weight is not None:
         arcs["edge_weight"] = _weights(table.iloc[:, weight], path)
@@ -43,19 +43,19 @@ def read_edges(path: Path, nodes: int) -> dict[str, np.ndarray]:
 
 
 def node_ids(columns: Sequence[pd.Series | np.ndarray], path: Path, nodes: int) -> list[np.ndarray]:
-    """The columns as int64, every value in 0 … ``nodes`` − 1; an error names the first row where one is not."""
+    """The columns as int64, every value in 0 … ``nodes`` − 1; an error names the first row with another value."""
     numbers = [_numbers(column) for column in columns]
     bad = [~((column >= 0) & (column < nodes) & (np.floor(column) == column)) for column in numbers]
     if any(column.any() for column in bad):
         row, column = min((int(rows.argmax()), i) for i, rows in enumerate(bad) if rows.any())
         value = pd.Series(columns[column]).iloc[row]
-        known = f"nodes are whole numbers from 0 to {nodes - 1}, rows of the features"
-        raise InputError(f"{path}: row {row + 1} names node {shown(value)}: {known}")
+        valid = f"nodes are whole numbers from 0 to {nodes - 1}, rows of the features"
+        raise InputError(f"{path}: row {row + 1} names node {shown(value)}: {valid}")
     return [column.astype(np.int64) for column in numbers]
 
 
 def _numbers(column: pd.Series | np.ndarray) -> np.ndarray:
-    """Integers as they are, everything else as floats, NaN where it is no number, as truth values are not."""
+    """Integers unchanged, everything else as floats, NaN for what is no number; booleans are none."""
     values = pd.Series(column)
     if values.dtype.kind in "iu":
         return values.to_numpy()
@@ -71,8 +71,8 @@ def _from_array(array: np.ndarray, path: Path, nodes: int) -> np.ndarray:
     return np.stack(node_ids([source, target], path, nodes))
 
 
-def _position(names: list[str], wanted: tuple[str, ...]) -> int | None:
-    return next((names.index(name) for name in wanted if name in names), None)
+def _position(columns: list[str], names: tuple[str, ...]) -> int | None:
+    return next((columns.index(name) for name in names if name in columns), None)
 
 
 def _is_numeric(column: pd.Series) -> bool:
@@ -80,7 +80,7 @@ def _is_numeric(column: pd.Series) -> bool:
 
 
 def _holds_numbers(column: pd.Series) -> bool:
-    """A separator at the end of every line makes a column without values: that is none."""
+    """Whether the column is numeric and not empty, as a separator at the end of every line would make it."""
     return _is_numeric(column) and not (len(column) and column.isna().all())
 
 

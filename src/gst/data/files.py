@@ -20,7 +20,7 @@ from gst.sparse.layouts import from_scipy
 
 Split = int | str | os.PathLike[str] | None
 NO_SPLIT = (
-    "there is no split: give split='random' (20 training and 30 validation labels a class), a seed or a split file"
+    "there is no split: give split='random' (20 training and 30 validation labels per class), a seed or a split file"
 )
 
 
@@ -42,15 +42,15 @@ def from_files(
             ``edge_attr``.
         features: ``.npy``, ``.npz`` (first array, or a scipy sparse matrix, which stays sparse: ``x`` is then a CSR
             tensor), text or ``.parquet``.
-        labels: one column, or the two columns node and label; numbers or text, −1 or nothing where unknown.
+        labels: one column, or the two columns node and label; numbers or text, −1 or empty if unknown.
         split: ``"random"``, a seed, or a file: train, val, test or 0, 1, 2 for each node, or an ``.npz`` of the arrays
             train, val and test.
-        undirected: adds the opposite of every arc that is listed one way only.
+        undirected: adds the opposite of every arc that is listed in one direction only.
         metric: ``"accuracy"`` or, for two classes, ``"rocauc"``.
     """
-    place = as_path("edges", edges)
-    data = _read_parts(place, as_path("features", features), as_path("labels", labels))
-    return _completed(data, split, place.name.partition(".")[0], undirected, metric)
+    edge_file = as_path("edges", edges)
+    data = _read_parts(edge_file, as_path("features", features), as_path("labels", labels))
+    return _completed(data, split, edge_file.name.partition(".")[0], undirected, metric)
 
 
 def load_path(path: Path, split: Split = None, *, undirected: bool = False, metric: str | None = None) -> Data:
@@ -63,25 +63,25 @@ def load_path(path: Path, split: Split = None, *, undirected: bool = False, metr
         return _completed(data, split, path.resolve().name, undirected, metric or "accuracy")
     if path.suffix.lower() in SUFFIXES:
         data = read_saved(path)
-        own = data.get("metric")
-        usual = own if own in METRICS else "accuracy" if data.y.dim() == 1 else "rocauc"
-        return _completed(data, split, path.stem, undirected, metric or usual)
+        stored = data.get("metric")
+        default = stored if stored in METRICS else "accuracy" if data.y.dim() == 1 else "rocauc"
+        return _completed(data, split, path.stem, undirected, metric or default)
     if not path.exists():
         raise InputError(f"no such file or folder: {path}")
     raise InputError(f"{path} is neither a .pt file nor a folder: single files go to gst.data.from_files")
 
 
 def add_reverse(data: Data) -> Data:
-    """Every arc whose opposite is not listed gets it, with the same weight and attributes."""
+    """Adds the opposite of every arc that lacks it, with the same weight and attributes."""
     assert data.edge_index is not None
     source, target = data.edge_index
     nodes = int(data.num_nodes or 0)
-    lonely = ~torch.isin(target * nodes + source, source * nodes + target)
+    unpaired = ~torch.isin(target * nodes + source, source * nodes + target)
     out = copy(data)
     for key, value in data.to_dict().items():
         if data.is_edge_attr(key) and key != "edge_index":
-            out[key] = torch.cat([value, value[lonely]])
-    out.edge_index = torch.cat([data.edge_index, data.edge_index[:, lonely].flip(0)], dim=1)
+            out[key] = torch.cat([value, value[unpaired]])
+    out.edge_index = torch.cat([data.edge_index, data.edge_index[:, unpaired].flip(0)], dim=1)
     return out
 
 
@@ -109,7 +109,7 @@ def _masks(data: Data, split: Split, name: str) -> Masks:
 
 
 def is_split_file(split: int | str | os.PathLike[str]) -> bool:
-    """Whether ``split`` means a file: it is a path object, or text with a suffix or a folder."""
+    """Whether ``split`` means a file: a path object, or text with a suffix or a folder."""
     return not isinstance(split, int | str) or (
         isinstance(split, str) and (Path(split).suffix != "" or len(Path(split).parts) > 1)
     )
@@ -117,8 +117,8 @@ def is_split_file(split: int | str | os.PathLike[str]) -> bool:
 
 def _part(folder: Path, part: str) -> Path:
     """The one file ``part.*`` of a folder."""
-    found = sorted(folder.glob(f"{part}.*"))
-    if len(found) != 1:
-        has = ", ".join(file.name for file in found) or "none"
-        raise InputError(f"{folder} has {has}: a folder needs one file {part}.* among edges.*, features.* and labels.*")
-    return found[0]
+    files = sorted(folder.glob(f"{part}.*"))
+    if len(files) != 1:
+        names = ", ".join(file.name for file in files) or f"no {part}.*"
+        raise InputError(f"{folder} has {names}: a folder needs exactly one file {part}.*")
+    return files[0]

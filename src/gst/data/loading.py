@@ -13,12 +13,12 @@ from gst.base.modes import plain_torch
 from gst.base.names import normal, resolve_name
 from gst.base.text import shown
 from gst.data.files import Split, load_path
-from gst.data.registry import ENTRIES, Entry
+from gst.data.registry import DATASETS, Dataset
 from gst.data.splits import choose
 from gst.data.validate import finish, stored_masks
 from gst.storage.paths import data_root
 
-MOST = 10**18  # of any option of a data set
+MAX_OPTION = 10**18  # exclusive bound of every option
 
 
 @plain_torch()
@@ -34,13 +34,13 @@ def load(
     Args:
         dataset: a name from ``datasets()``, with options after a colon if it has any
             (``"synthetic:nodes=5000,degree=20"``, ``"Cora:split=paper"``), or a path: a PyG ``Data`` saved as ``.pt``,
-            or a folder with ``edges.*``, ``features.*``, ``labels.*`` and perhaps ``split.*``. Where a folder has the
+            or a folder with ``edges.*``, ``features.*``, ``labels.*`` and perhaps ``split.*``. If a folder has the
             name of a data set, ``./name`` means the folder.
         split: None for the default; a number for a shipped split or a seed; ``"public"``, ``"paper"`` or
             ``"random"``, the last two with an optional seed (``"random:3"``); for own data also a split file.
-        root: where raw files are kept, instead of ``$GST_DATA`` or the user's cache folder.
-        options: of ``digits`` how many ``nodes``, of ``synthetic`` its sizes, of its large relatives ``scale`` and
-            ``seed``; of own data ``undirected`` and ``metric``.
+        root: folder of raw files, instead of ``$GST_DATA`` or the user's cache folder.
+        options: of ``digits`` the number of ``nodes``, of ``synthetic`` its sizes, of OGB's synthetic twins ``scale``
+            and ``seed``; of own data ``undirected`` and ``metric``.
 
     >>> data = load("synthetic:nodes=60,classes=2", degree=4)
     >>> data.name, data.num_nodes, data.num_edges
@@ -53,53 +53,52 @@ def load(
         if unknown := options.keys() - {"undirected", "metric"}:
             raise InputError(f"own data takes no option {min(unknown)!r}, only split=, undirected= and metric=")
         return load_path(Path(dataset), split, **options)
-    entry = ENTRIES[resolve_name("data set", name, ENTRIES)]
+    registered = DATASETS[DATASETS.resolve(name)]
     if colon:
         options = _merge(text, {**options, **({} if split is None else {"split": split})})
         split = options.pop("split", None)
-    return _load_entry(entry, split, root, _checked(entry, options))
+    return _load_registered(registered, split, root, _checked(registered, options))
 
 
-def _load_entry(
-    entry: Entry,
+def _load_registered(
+    dataset: Dataset,
     split: Split,
     root: str | os.PathLike[str] | None,
     options: dict[str, Any],
 ) -> Data:
-    info = entry.info
+    info = dataset.info
     try:
-        data = entry.make(data_root(root), **options)
+        data = dataset.build(data_root(root), **options)
     except MemoryError as error:
         raise InputError(f"{info.name} does not fit into memory") from error
-    if entry.words:
-        data.x = data.x / data.x.sum(dim=1, keepdim=True).clamp(min=1)
-    masks = choose(info.name, data.y, None if split is None else str(split), entry.sizes, stored_masks(data))
-    changed = ",".join(f"{key}={_brief(value)}" for key, value in options.items() if value != entry.options[key])
+    masks = choose(info.name, data.y, None if split is None else str(split), dataset.sizes, stored_masks(data))
+    defaults = dataset.options
+    changed = ",".join(f"{key}={_brief(value)}" for key, value in options.items() if value != defaults[key])
     return finish(data, masks, name=f"{info.name}:{changed}" if changed else info.name, metric=info.metric)
 
 
 def is_path(dataset: str | os.PathLike[str]) -> bool:
-    """Whether this means a file or folder, there or not, because it names no data set and looks like a path."""
+    """Whether this means a file or folder, existing or not: it names no data set and looks like a path."""
     path = Path(dataset)
     if isinstance(dataset, str) and is_named(dataset):
         return False
-    return not isinstance(dataset, str) or len(path.parts) > 1 or path.suffix != "" or (dataset != "" and _there(path))
+    return not isinstance(dataset, str) or len(path.parts) > 1 or path.suffix != "" or (dataset != "" and _exists(path))
 
 
 def is_named(dataset: str) -> bool:
     """Whether this means a data set of :func:`datasets`, with or without options."""
-    return normal(dataset.partition(":")[0]) in map(normal, ENTRIES)
+    return normal(dataset.partition(":")[0]) in map(normal, DATASETS)
 
 
-def _there(path: Path) -> bool:
+def _exists(path: Path) -> bool:
     try:
         return path.exists()
-    except OSError:  # a name that is too long, a folder that is closed
+    except OSError:  # a name that is too long, a folder without permission
         return False
 
 
 def _merge(text: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of a string such as ``nodes=5000,degree=20`` together with those given by name."""
+    """The options of a string such as ``nodes=5000,degree=20`` and those passed by name."""
     merged = dict(options)
     for part in filter(None, (part.strip() for part in text.split(","))):
         key, equals, value = (piece.strip() for piece in part.partition("="))
@@ -111,23 +110,24 @@ def _merge(text: str, options: Mapping[str, Any]) -> dict[str, Any]:
     return merged
 
 
-def _checked(entry: Entry, options: Mapping[str, Any]) -> dict[str, int | float]:
-    """Options as numbers of the right kind, in the order of the defaults."""
-    if not entry.options and options:
-        raise InputError(f"{entry.info.name} takes no option {next(iter(options))!r}, only split= and root=")
-    given = {resolve_name(f"option of {entry.info.name}", key, entry.options): value for key, value in options.items()}
+def _checked(dataset: Dataset, options: Mapping[str, Any]) -> dict[str, int | float]:
+    """Options as integers or floats like their defaults, and in the same order."""
+    name, defaults = dataset.info.name, dataset.options
+    if not defaults and options:
+        raise InputError(f"{name} takes no option {next(iter(options))!r}, only split= and root=")
+    values = {resolve_name(f"option of {name}", key, defaults): value for key, value in options.items()}
     return {
-        key: _number(key, given[key], integer=isinstance(default, int))
-        for key, default in entry.options.items()
-        if key in given
+        key: _number(key, values[key], integer=isinstance(default, int))
+        for key, default in defaults.items()
+        if key in values
     }
 
 
 def _number(key: str, value: Any, integer: bool) -> int | float:
     try:
         number = float(value)
-        if MOST <= abs(number) < math.inf:
-            raise InputError(f"{key}={shown(value)} is beyond all graphs: less than {MOST:.0e} is needed")
+        if MAX_OPTION <= abs(number) < math.inf:
+            raise InputError(f"{key}={shown(value)} is too large: less than {MAX_OPTION:.0e} is needed")
         if not integer:
             return number
         return int(value) if isinstance(value, str) and value.isdecimal() else _whole(number)

@@ -17,13 +17,19 @@ from gst.data.splits import Masks
 from gst.data.tables import TABLES, is_sparse_archive, read_array, read_npz, read_sparse, read_table, require_kind
 
 ARRAYS = (".npy", ".npz")
-NODE_NAMES = ("node", "node_id", "nodeid", "id", "unnamed: 0")  # the last is how pandas names an index it wrote
+NODE_NAMES = (
+    "node",
+    "node_id",
+    "nodeid",
+    "id",
+    "unnamed: 0",
+)  # the last is how pandas reads back an index that it wrote
 MISSING = ("", "-1", "nan", "none")
 PARTS = {"train": 0, "training": 0, "0": 0, "val": 1, "valid": 1, "validation": 1, "1": 1, "test": 2, "2": 2}
 
 
 def read_features(path: Path) -> np.ndarray | sp.csr_array:
-    """Float32 [N, F] from an array, a table, or a scipy sparse matrix, which stays one.
+    """Float32 [N, F] from an array, a table, or a scipy sparse matrix, which stays sparse.
 
     A column ``node`` or ``id`` of a table orders the rows.
     """
@@ -45,8 +51,8 @@ def read_features(path: Path) -> np.ndarray | sp.csr_array:
         table = table.iloc[np.argsort(_unique_ids(ids, path, len(table)))]
     text = [name for name, dtype in zip(table.columns, table.dtypes, strict=True) if not is_numeric_dtype(dtype)]
     if text or table.empty:
-        found = f"the column {text[0]!r} holds text" if text else "it holds no values"
-        raise InputError(f"{path} is no feature table: {found}; features are columns of numbers, one row a node")
+        problem = f"the column {text[0]!r} holds text" if text else "it holds no values"
+        raise InputError(f"{path} is no feature table: {problem}; features are columns of numbers, one row per node")
     return np.ascontiguousarray(table.to_numpy(np.float32, copy=True, na_value=np.nan))
 
 
@@ -69,32 +75,34 @@ def read_labels(path: Path, nodes: int) -> np.ndarray:
 
 
 def read_split(path: Path, nodes: int) -> Masks:
-    """Masks from one value a node (train, val, test or 0, 1, 2), or from arrays train, val and test in an ``.npz``."""
+    """Masks from one value per node (train, val, test or 0, 1, 2), or from arrays train, val and test in ``.npz``."""
     if require_kind(path, "split", (*ARRAYS, *TABLES)) == ".npz":
         arrays = read_npz(path)
         return Masks(*(torch.from_numpy(_part(arrays, part, path, nodes)) for part in ("train", "val", "test")))
     values = read_node_values(path, nodes, "split")
     if values.dtype.kind == "f":
-        words = np.array(["" if np.isnan(value) else f"{value:g}" for value in values])
+        names = np.array(["" if np.isnan(value) else f"{value:g}" for value in values])
     else:
-        words = np.char.lower(np.char.strip(values))
-    unknown = ~np.isin(words, (*PARTS, *MISSING))
+        names = np.char.lower(np.char.strip(values))
+    unknown = ~np.isin(names, (*PARTS, *MISSING))
     if unknown.any():
         node = int(unknown.argmax())
         raise InputError(
             f"{path}: node {node} is in part {shown(values[node])}: write train, val or test, or 0, 1 or 2"
         )
-    parts = np.array([PARTS.get(word, -1) for word in words])
+    parts = np.array([PARTS.get(name, -1) for name in names])
     return Masks(*(torch.from_numpy(parts == part) for part in range(3)))
 
 
 def read_node_values(path: Path, nodes: int, what: str) -> np.ndarray:
-    """One value a node, as floats (NaN where missing) or as text (empty where missing)."""
+    """One value per node, as floats (NaN where missing) or as text (empty where missing)."""
     if require_kind(path, what, (*ARRAYS, *TABLES)) in ARRAYS:
         array = read_array(path)
         array = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
         if array.ndim != 1 or array.dtype.kind not in "biufU":
-            raise InputError(f"{path} has shape {array.shape} of {array.dtype}: {what} are one value a node, [{nodes}]")
+            raise InputError(
+                f"{path} has shape {array.shape} of {array.dtype}: {what} are one value per node, [{nodes}]"
+            )
         _require_rows(path, array.shape[0], nodes, what)
         return np.array(array, dtype=np.str_ if array.dtype.kind == "U" else np.float64)
     table = read_table(path, rows=nodes, names=NODE_NAMES)
@@ -118,18 +126,18 @@ def _plain(column: pd.Series, path: Path) -> np.ndarray:
     if is_numeric_dtype(column):
         return column.to_numpy(np.float64, na_value=np.nan)
     texts = ["" if missing else str(value) for value, missing in zip(column, column.isna(), strict=True)]
-    check_claim(path, 4 * len(texts) * max(map(len, texts), default=0))  # each as long as the longest
+    check_claim(path, 4 * len(texts) * max(map(len, texts), default=0))  # numpy stores each as long as the longest
     return np.array(texts)
 
 
 def _node_column(table: pd.DataFrame) -> int | None:
-    """Where the node numbers are, if a column is named so and is not the only one."""
+    """The position of the column of node numbers, if one has such a name and is not the only column."""
     names = list(table.columns)
     return next((names.index(name) for name in NODE_NAMES if name in names and len(names) > 1), None)
 
 
 def _pop(table: pd.DataFrame, column: int) -> tuple[pd.Series, pd.DataFrame]:
-    """A column by position, for names may repeat, and the rest."""
+    """A column, by position since names may repeat, and the table without it."""
     return table.iloc[:, column], table.iloc[:, [i for i in range(table.shape[1]) if i != column]]
 
 
@@ -148,7 +156,7 @@ def _require_rows(path: Path, rows: int, nodes: int, what: str) -> None:
 
 
 def _part(arrays: dict[str, np.ndarray], part: str, path: Path, nodes: int) -> np.ndarray:
-    """The mask of one part, from a mask or from node numbers."""
+    """The mask of one part, which is stored as a mask or as node numbers."""
     aliases = [name for name, number in PARTS.items() if number == PARTS[part]]
     names = [name for name in arrays if name.lower().removesuffix("_mask").removesuffix("_idx") in aliases]
     if not names:
@@ -156,7 +164,7 @@ def _part(arrays: dict[str, np.ndarray], part: str, path: Path, nodes: int) -> n
     array = arrays[names[0]]
     if array.ndim != 1 or array.dtype.kind not in "biu":
         raise InputError(f"{path}: {names[0]} has shape {array.shape} of {array.dtype}: give a mask or node numbers")
-    # zeros and ones, one a node, are a mask: as node numbers they would repeat
+    # zeros and ones, one per node, are a mask: as node numbers they would repeat
     if array.dtype.kind == "b" or (array.size == nodes > 2 and array.max() <= 1):
         _require_rows(path, array.size, nodes, f"{names[0]} is a mask")
         return array.astype(bool)

@@ -1,10 +1,11 @@
-"""Large graphs of the Open Graph Benchmark from its raw files: local ones, those of the mirror, or a download.
+"""Large graphs of the Open Graph Benchmark, from raw files in the data root or the mirror, or from a download.
 
-The raw files are read once. What is kept are plain arrays, which every later load maps from disk: nothing is read
-before it is needed, and processes on one machine share it.
+The raw files are read once and cached as plain arrays. Every later load maps these from disk: pages are read when
+needed, and processes on one machine share them.
 """
 
 import shutil
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from urllib.request import urlopen
@@ -17,114 +18,126 @@ from torch_geometric.data import Data
 from gst.base.errors import InputError
 from gst.base.regular_files import require_regular
 from gst.data.ogb_raw import ARRAYS, build, raw_files
-from gst.data.published import Published
+from gst.data.ogb_spec import SPECS, OGBSpec
+from gst.data.registry import DATASETS, Dataset, DatasetInfo
 from gst.data.untrusted import one_line
 from gst.storage.paths import mirror_root
 
-URL = "http://snap.stanford.edu/ogb/data/nodeproppred"  # as in OGB's own list
-TIMEOUT = 30.0  # seconds without an answer before a download counts as failed
+URL = "http://snap.stanford.edu/ogb/data/nodeproppred"  # as in OGB's list of data sets
+TIMEOUT = 30.0  # seconds without a response before a download fails
 
 
-def fetch(of: Published, root: Path) -> Data:
+def fetch(spec: OGBSpec, root: Path) -> Data:
     """The graph, undirected, with the official split; from the cache below ``root``, else from raw files."""
-    cache = root / f"ogbn_{of.name}" / "gst"
-    arrays = mapped(of, cache)
+    cache = root / f"ogbn_{spec.name}" / "gst"
+    arrays = mapped(spec, cache)
     if arrays is None:
         try:
             for name in ARRAYS:
                 (cache / f"{name}.npy").unlink(missing_ok=True)
-            _make(of, root, cache)
+            _make(spec, root, cache)
         except OSError as error:
-            hint = "a read-only folder belongs into $GST_MIRROR"
+            hint = "set $GST_MIRROR to use a read-only folder"
             raise InputError(
-                f"ogbn-{of.name}: cannot write below the data root {root} ({one_line(error)}); {hint}"
+                f"ogbn-{spec.name}: cannot write below the data root {root} ({one_line(error)}); {hint}"
             ) from error
-        arrays = mapped(of, cache)
+        arrays = mapped(spec, cache)
         assert arrays is not None
     tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
     part = tensors.pop("part")
     return Data(**tensors, train_mask=part == 0, val_mask=part == 1, test_mask=part == 2)
 
 
-def mapped(of: Published, cache: Path) -> dict[str, np.ndarray] | None:
-    """The arrays as private maps of their files, which a write does not change; None where they are not whole."""
+def mapped(spec: OGBSpec, cache: Path) -> dict[str, np.ndarray] | None:
+    """The arrays, mapped copy-on-write from their files; None if one is missing, damaged or of another size."""
     try:
         for name in ARRAYS:
             require_regular(cache / f"{name}.npy")
         arrays: dict[str, np.ndarray] = {
             name: np.lib.format.open_memmap(cache / f"{name}.npy", mode="c") for name in ARRAYS
         }
-    except (OSError, ValueError):  # not there, or cut off
+    except (OSError, ValueError):  # missing or truncated
         return None
-    labels = (of.nodes, of.classes) if of.multilabel else (of.nodes,)
-    shapes = {"edge_index": (2, arrays["edge_index"].shape[-1]), "x": (of.nodes, of.features), "y": labels}
-    right = all(
-        array.dtype == ARRAYS[name] and array.shape == shapes.get(name, (of.nodes,)) for name, array in arrays.items()
+    labels = (spec.nodes, spec.classes) if spec.multilabel else (spec.nodes,)
+    shapes = {"edge_index": (2, arrays["edge_index"].shape[-1]), "x": (spec.nodes, spec.features), "y": labels}
+    as_published = all(
+        array.dtype == ARRAYS[name] and array.shape == shapes.get(name, (spec.nodes,)) for name, array in arrays.items()
     )
-    return arrays if right else None
+    return arrays if as_published else None
 
 
-def _make(of: Published, root: Path, cache: Path) -> None:
-    """Finds or downloads the raw files and builds the cache; only what was read and counted is moved into place."""
+def _make(spec: OGBSpec, root: Path, cache: Path) -> None:
+    """Finds or downloads the raw files and builds the cache; only files that passed every check are moved there."""
     root.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix=".gst-", dir=root, ignore_cleanup_errors=True) as folder:
-        stage, found = Path(folder), _find(of, root)
-        raw = found or _unpack(of, _archive(of, root, stage), stage / "unpacked")
+        stage = Path(folder)
+        local = _find(spec, root)
+        raw = local or _unpack(spec, _archive(spec, root, stage), stage / "unpacked")
         (stage / "gst").mkdir()
-        build(of, raw, stage / "gst")
+        build(spec, raw, stage / "gst")
         cache.parent.mkdir(parents=True, exist_ok=True)
-        for file in () if found else raw_files(of):
+        for file in () if local else raw_files(spec):
             (cache.parent / file).parent.mkdir(parents=True, exist_ok=True)
             (raw / file).replace(cache.parent / file)
         try:
             (stage / "gst").rename(cache)
         except OSError:
-            if mapped(of, cache) is None:  # else another process was first, with the same content
+            if mapped(spec, cache) is None:  # else another process built the same cache first
                 raise
 
 
-def _find(of: Published, root: Path) -> Path | None:
-    """The first folder that has all raw files: by the names that OGB's loaders leave, and that of the archive."""
-    names = (f"ogbn_{of.name}", f"ogbn_{of.name}_pyg", f"ogbn_{of.name}_dgl", of.name)
-    folders = [place / name for place in (root, mirror_root()) if place is not None for name in names]
-    return next((folder for folder in folders if not _missing(of, folder)), None)
+def _find(spec: OGBSpec, root: Path) -> Path | None:
+    """The first folder with all raw files, under the names that OGB's loaders and its archive give it."""
+    names = (f"ogbn_{spec.name}", f"ogbn_{spec.name}_pyg", f"ogbn_{spec.name}_dgl", spec.name)
+    folders = [base / name for base in (root, mirror_root()) if base is not None for name in names]
+    return next((folder for folder in folders if not _missing(spec, folder)), None)
 
 
-def _missing(of: Published, folder: Path) -> list[str]:
-    return [file for file in raw_files(of) if not (folder / file).is_file()]
+def _missing(spec: OGBSpec, folder: Path) -> list[str]:
+    return [file for file in raw_files(spec) if not (folder / file).is_file()]
 
 
-def _archive(of: Published, root: Path, stage: Path) -> Path:
+def _archive(spec: OGBSpec, root: Path, stage: Path) -> Path:
     """OGB's archive: from the data root, the mirror or the network."""
     mirror = mirror_root()
-    for place in (root, mirror):
-        if place is not None and (place / f"{of.name}.zip").is_file():
-            return place / f"{of.name}.zip"
-    url, path = f"{URL}/{of.name}.zip", stage / f"{of.name}.zip"
+    for folder in (root, mirror):
+        if folder is not None and (folder / f"{spec.name}.zip").is_file():
+            return folder / f"{spec.name}.zip"
+    path = stage / f"{spec.name}.zip"
     try:
-        with urlopen(url, timeout=TIMEOUT) as answer, path.open("wb") as file:
-            shutil.copyfileobj(answer, file, 2**20)
+        with urlopen(f"{URL}/{spec.name}.zip", timeout=TIMEOUT) as response, path.open("wb") as file:
+            shutil.copyfileobj(response, file, 2**20)
     except OSError as error:
-        home = root / f"ogbn_{of.name}"
-        first, *rest = _missing(of, home)
+        home = root / f"ogbn_{spec.name}"
+        first, *rest = _missing(spec, home)
         also = f"$GST_MIRROR ({mirror / home.name})" if mirror else "$GST_MIRROR (not set)"
         raise InputError(
-            f"ogbn-{of.name}: no raw files ({first} and {len(rest)} more) in {home} nor in {also}, "
+            f"ogbn-{spec.name}: no raw files ({first} and {len(rest)} more) in {home} nor in {also}, "
             f"and the download failed ({one_line(error, 60)})"
         ) from error
     return path
 
 
-def _unpack(of: Published, archive: Path, folder: Path) -> Path:
-    """The files that are needed and no others: an archive may name any path."""
+def _unpack(spec: OGBSpec, archive: Path, folder: Path) -> Path:
+    """Unpacks only the files that are needed: an archive may name any path."""
     try:
         with ZipFile(archive) as zipped:
-            for file in raw_files(of):
+            for file in raw_files(spec):
                 (folder / file).parent.mkdir(parents=True, exist_ok=True)
-                with zipped.open(f"{of.name}/{file}") as packed, (folder / file).open("wb") as out:
+                with zipped.open(f"{spec.name}/{file}") as packed, (folder / file).open("wb") as out:
                     shutil.copyfileobj(packed, out, 2**20)
-    except OSError:  # of the disk, not of the archive
+    except OSError:  # from the disk, not from the archive
         raise
-    except Exception as error:  # zipfile and zlib share no error for a broken archive
-        raise InputError(f"ogbn-{of.name}: {archive} is not OGB's archive ({one_line(error)})") from error
+    except Exception as error:  # zipfile and zlib have no common base class for a broken archive
+        raise InputError(f"ogbn-{spec.name}: {archive} is not OGB's archive ({one_line(error)})") from error
     return folder
+
+
+def _info(spec: OGBSpec) -> DatasetInfo:
+    sizes = (spec.nodes, spec.edges, spec.features, spec.classes)
+    split = f"official: {spec.shares} by {spec.split.replace('_', ' ')}"
+    return DatasetInfo(f"ogbn-{spec.name}", *sizes, spec.metric, False, split, "OGB")
+
+
+for _spec in SPECS:
+    DATASETS.register(f"ogbn-{_spec.name}")(Dataset(_info(_spec), partial(fetch, _spec)))

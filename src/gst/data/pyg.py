@@ -1,7 +1,7 @@
 """Published graphs through their PyG loaders, with raw files from the data root, the mirror or the network.
 
 PyG downloads and processes in place, so a kill or a second process can leave half a file behind. Here it works in a
-temporary folder below the data root, and only what was read and counted is moved into place.
+temporary folder below the data root, and only files that were read and have the published sizes are moved into place.
 """
 
 import io
@@ -18,11 +18,12 @@ from torch_geometric.data import Data, InMemoryDataset
 
 from gst.base.errors import InputError
 from gst.base.regular_files import require_regular
-from gst.data.info import DatasetInfo
-from gst.data.untrusted import one_line, shown
+from gst.base.text import shown
+from gst.data.registry import DatasetInfo
+from gst.data.untrusted import one_line
 from gst.storage.paths import mirror_root
 
-TIMEOUT = 30.0  # seconds without an answer before a download counts as failed
+TIMEOUT = 30.0  # seconds without a response before a download fails
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class Source:
     open: Callable[[str], InMemoryDataset]
     raw: str
     files: tuple[str, ...]
-    columns: int | None = None  # of edge_index, where they are not two for every edge
+    columns: int | None = None  # of edge_index, if they are not two per edge
 
     def raw_files(self, root: Path) -> list[Path]:
         return [root / self.raw / file for file in self.files]
@@ -42,47 +43,47 @@ class Source:
 
 
 def fetch(source: Source, info: DatasetInfo, root: Path) -> Data:
-    """The graph from PyG's cache below ``root``, else built from raw files; a cache that does not read is replaced."""
+    """The graph from PyG's cache below ``root``, else built from raw files; an unreadable cache is replaced."""
     cache = source.processed(root)
     if cache.is_dir() and all(file.is_file() for file in (*source.raw_files(root), *cache.iterdir())):
-        with suppress(Exception):  # torch, zipfile and pickle share no error for a broken file
+        with suppress(Exception):  # torch, zipfile and pickle have no common base class for a broken file
             return _open(source, info, root)
     try:
         return _build(source, info, root)
     except OSError as error:
-        hint = "a read-only folder belongs into $GST_MIRROR"
+        hint = "set $GST_MIRROR to use a read-only folder"
         raise InputError(f"{info.name}: cannot write below the data root {root} ({one_line(error)}); {hint}") from error
 
 
 def _build(source: Source, info: DatasetInfo, root: Path) -> Data:
-    found = _find_raw(source, root)
+    raw = _find_raw(source, root)
     root.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix=".gst-", dir=root, ignore_cleanup_errors=True) as folder:
         stage = Path(folder)
-        for target, origin in zip(source.raw_files(stage), found, strict=True):
+        for target, origin in zip(source.raw_files(stage), raw, strict=True):
             target.parent.mkdir(parents=True, exist_ok=True)
             if origin is not None:
                 shutil.copyfile(origin, target)
         try:
             data = _open(source, info, stage)
         except Exception as error:
-            raise InputError(_reason(source, info, root, found, error)) from error
+            raise InputError(_reason(source, info, root, raw, error)) from error
         _publish(source, stage, root)
     return data
 
 
 def _find_raw(source: Source, root: Path) -> list[Path | None]:
-    """For every raw file the first of data root and mirror that has it."""
+    """Every raw file from the data root or else the mirror; None where neither has it."""
     mirror = mirror_root()
-    places = [source.raw_files(place) for place in (root, mirror) if place is not None]
-    found = [next((file for file in files if file.exists()), None) for files in zip(*places, strict=True)]
-    for file in filter(None, found):
+    candidates = [source.raw_files(folder) for folder in (root, mirror) if folder is not None]
+    raw = [next((file for file in files if file.exists()), None) for files in zip(*candidates, strict=True)]
+    for file in filter(None, raw):
         require_regular(file)
-    return found
+    return raw
 
 
 def _publish(source: Source, stage: Path, root: Path) -> None:
-    """Moves finished files into place, each in one step."""
+    """Moves finished files below the data root, each atomically."""
     cache = source.processed(stage)
     finished = [file for file in source.raw_files(stage) if not (root / file.relative_to(stage)).exists()]
     for file in finished + sorted(cache.iterdir()):
@@ -92,7 +93,7 @@ def _publish(source: Source, stage: Path, root: Path) -> None:
 
 
 def _open(source: Source, info: DatasetInfo, root: Path) -> Data:
-    """What PyG reads below ``root``, if it has the published size: a cut text file would read without complaint."""
+    """What PyG reads below ``root``, checked against the published sizes: PyG reads a truncated text file silently."""
     with _quiet():
         data = source.open(str(root))[0]
     assert isinstance(data, Data) and data.x is not None and data.edge_index is not None
@@ -106,7 +107,7 @@ def _open(source: Source, info: DatasetInfo, root: Path) -> Data:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keeps PyG's progress off stderr, and a silent network from blocking for ever."""
+    """Keeps PyG's progress off stderr, and a stalled download from blocking for ever."""
     before = socket.getdefaulttimeout()
     socket.setdefaulttimeout(TIMEOUT)
     try:
@@ -117,15 +118,15 @@ def _quiet() -> Iterator[None]:
         socket.setdefaulttimeout(before)
 
 
-def _reason(source: Source, info: DatasetInfo, root: Path, found: list[Path | None], error: Exception) -> str:
-    present = [file for file in found if file is not None]
-    if len(present) == len(found):
+def _reason(source: Source, info: DatasetInfo, root: Path, raw: list[Path | None], error: Exception) -> str:
+    present = [file for file in raw if file is not None]
+    if len(present) == len(raw):
         folders = sorted({str(file.parent) for file in present})
         where = str(present[0]) if len(present) == 1 else " and ".join(folders)
         return f"{info.name}: not the published raw data in {where} ({one_line(error)}); replace or remove it"
     mirror = mirror_root()
     also = f"$GST_MIRROR ({mirror / source.raw})" if mirror else "$GST_MIRROR (not set)"
-    missing = ", ".join(file for file, place in zip(source.files, found, strict=True) if place is None)
+    missing = ", ".join(name for name, file in zip(source.files, raw, strict=True) if file is None)
     return (
         f"{info.name}: no raw files ({shown(missing)}) in {root / source.raw} nor in {also}, "
         f"and the download failed ({one_line(error, 60)})"

@@ -21,7 +21,7 @@ EDGE_LEVEL = ("edge_attr", "edge_weight")
 
 def read_saved(path: Path) -> Data:
     """A ``Data`` or a dict of tensors with ``x``, ``y`` and ``edge_index``; everything else in the file is refused."""
-    right = "a torch_geometric Data or a dict of tensors, saved with torch.save"
+    expected = "a torch_geometric Data or a dict of tensors, saved with torch.save"
     check_size(path)
     try:
         fields = read_torch(path)
@@ -29,22 +29,24 @@ def read_saved(path: Path) -> Data:
             check_claim(path, sparse_claim(x.shape, stored_values(x).numel()))
     except InputError:
         raise
-    except Exception as error:  # zip, pickle and torch share no error for a broken file
-        raise InputError(f"{path} does not load safely as {right}: {_why(error)}") from error
+    except Exception as error:  # zip, pickle and torch have no common base class for a broken file
+        raise InputError(f"{path} does not load safely as {expected}: {_reason(error)}") from error
     if not isinstance(fields, dict):
-        raise InputError(f"{path} holds a {type(fields).__name__}: it should hold {right}")
+        raise InputError(f"{path} holds a {type(fields).__name__}: it should hold {expected}")
     return _checked(fields, path)
 
 
-def _why(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     if "AttrType" in str(error) or "defaultdict" in str(error):
-        return "PyG keeps notes in a Data that was used, which no safe reader takes: save data.to_dict() instead"
+        return (
+            "PyG stores extra state in a Data that was used, which cannot be read safely: save data.to_dict() instead"
+        )
     return str(error) if type(error) is ValueError else one_line(error)
 
 
 def _checked(fields: dict[Any, Any], path: Path) -> Data:
-    """A fresh ``Data`` of the fields, in the promised types, if their shapes agree."""
-    # names that begin with _ are how PyG's storage keeps its own state
+    """A new ``Data`` of the fields, converted to the usual types; refuses fields whose shapes disagree."""
+    # names that begin with _ are internal state of PyG's storage
     fields = {str(k): v for k, v in fields.items() if v is not None and not str(k).startswith("_")}
     for key in ("x", "y", "edge_index"):
         if not isinstance(fields.get(key), Tensor) or (key != "x" and is_sparse(fields[key])):
@@ -61,7 +63,7 @@ def _checked(fields: dict[Any, Any], path: Path) -> Data:
     if y.shape[:1] != (nodes,) or y.dim() > 2 or not _whole(y) or int(y.min()) < -1 or int(y.max()) >= nodes:
         raise InputError(f"{path}: y should be labels 0, 1, … (−1 unlabelled), one for each of the {nodes} nodes of x")
     if y.dim() == 2 and int(y.max()) > 1:
-        raise InputError(f"{path}: y has {y.shape[1]} labels a node: they should be 0 or 1 (−1 unlabelled)")
+        raise InputError(f"{path}: y has {y.shape[1]} labels per node: they should be 0 or 1 (−1 unlabelled)")
     if edge_index.dim() != 2 or edge_index.shape[0] != 2 or edge_index.dtype not in WHOLE:
         raise InputError(f"{path}: edge_index has shape {tuple(edge_index.shape)}: it should be whole numbers, [2, E]")
     outside = ((edge_index < 0) | (edge_index >= nodes)).any(dim=0)
@@ -72,12 +74,12 @@ def _checked(fields: dict[Any, Any], path: Path) -> Data:
     for key in EDGE_LEVEL:
         if key in fields and (not isinstance(fields[key], Tensor) or fields[key].shape[:1] != edge_index.shape[1:]):
             raise InputError(
-                f"{path}: {key} should be a tensor with a row for each of the {edge_index.shape[1]} columns"
+                f"{path}: {key} should be a tensor with one row for each of the {edge_index.shape[1]} columns"
             )
     for key in MASK_KEYS:
         mask = fields.get(key)
         if mask is not None and not (isinstance(mask, Tensor) and mask.dim() in (1, 2) and mask.shape[0] == nodes):
-            raise InputError(f"{path}: {key} should be a bool tensor with a row for each of the {nodes} nodes")
+            raise InputError(f"{path}: {key} should be a bool tensor with one row for each of the {nodes} nodes")
     fields.pop("num_nodes", None)  # x decides
     masks = {key: fields[key].bool() for key in MASK_KEYS if fields.get(key) is not None}
     return Data(**{**fields, **masks, "x": x, "y": y.long(), "edge_index": edge_index.long()})

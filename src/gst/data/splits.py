@@ -15,7 +15,7 @@ from gst.base.text import is_whole, shown
 
 
 class Masks(NamedTuple):
-    """One bool per node and part, [N]; shipped masks may hold one column a split, [N, S], where the parts differ."""
+    """One bool per node and part, [N]; shipped masks may have one column per split, [N, S], in some of the parts."""
 
     train: Tensor
     val: Tensor
@@ -26,9 +26,9 @@ class Masks(NamedTuple):
 class Sizes:
     """How large the parts of a random split are."""
 
-    train: int  # labels a class
-    val: int  # labels in all, or a class
-    test: int | None = None  # labels in all; None: every labelled node that is left
+    train: int  # nodes per class
+    val: int  # nodes in all, or per class
+    test: int | None = None  # nodes in all; None: every remaining labelled node
     val_per_class: bool = False
 
 
@@ -38,10 +38,9 @@ PAPER_TRAIN = {"Cora": 420, "CiteSeer": 420, "PubMed": 460}  # labelled training
 
 
 def random_split(y: Tensor, sizes: Sizes = RANDOM, seed: int = 0) -> Masks:
-    """A random split of these sizes; small classes give what they can.
+    """A random split of these sizes, or smaller ones where classes are small.
 
-    A class never gives more than a third of its nodes (but at least one) to training, and validation never takes more
-    than half of what training leaves.
+    Training takes at most a third of a class (but at least one node), validation at most half of the remaining nodes.
 
     >>> masks = random_split(torch.arange(300) % 3, Sizes(train=5, val=60), seed=1)
     >>> [int(mask.sum()) for mask in masks]
@@ -59,7 +58,7 @@ def paper_split(y: Tensor, train: int, seed: int = 0, val: int = 500, test: int 
 
 
 def even_quotas(counts: np.ndarray, total: int) -> np.ndarray:
-    """``total`` dealt out one a class in turn, no class beyond its count.
+    """``total`` dealt out to the classes one by one in turn, to none more than its count.
 
     >>> even_quotas(np.array([10, 2, 10]), 9).tolist()
     [4, 2, 3]
@@ -80,7 +79,7 @@ def class_counts(y: Tensor) -> np.ndarray:
 
 
 def draw(y: Tensor, train: np.ndarray, val: np.ndarray | int, test: int | None, seed: int) -> Masks:
-    """Draws ``train`` nodes a class, ``val`` nodes a class or in all, and ``test`` nodes (None: the rest)."""
+    """Draws ``train`` nodes per class, ``val`` nodes per class or in all, and ``test`` nodes (None: the rest)."""
     labels = y.numpy()
     order = np.random.default_rng(seed).permutation(labels.size)
     order = order[labels[order] >= 0]
@@ -100,7 +99,7 @@ def draw(y: Tensor, train: np.ndarray, val: np.ndarray | int, test: int | None, 
 
 
 def rank_in_class(classes: np.ndarray) -> np.ndarray:
-    """How many earlier entries share an entry's class."""
+    """For every entry, the number of earlier entries of the same class."""
     by_class = np.argsort(classes, kind="stable")
     counts = np.bincount(classes)
     rank = np.empty_like(by_class)
@@ -115,7 +114,7 @@ def _mask(nodes: np.ndarray, size: int) -> Tensor:
 
 
 def parse_split(split: int | str | None) -> tuple[str, int | None]:
-    """Kind and number that a ``split`` argument means.
+    """The kind and number in a ``split`` argument.
 
     >>> parse_split(None), parse_split("3"), parse_split("paper"), parse_split("Random:7")
     (('default', None), ('number', 3), ('paper', None), ('random', 7))
@@ -140,9 +139,9 @@ def choose(name: str, y: Tensor, split: int | str | None, sizes: Sizes, shipped:
     Args:
         name: spelled as in the registry; also used in error messages.
         y: classes [N], or labels [N, C]; −1 where unknown.
-        split: None (shipped split 0, else a random one of ``sizes``), a number (of the shipped split where there are
+        split: None (shipped split 0, else a random one of ``sizes``), a number (the shipped split where there are
             several, else a seed), ``"public"``, ``"paper"`` or ``"random"``, the last two with an optional ``":SEED"``.
-        sizes: of a random split chosen by number.
+        sizes: of a random split selected by number.
         shipped: masks that come with the data, [N] or [N, S].
     """
     kind, number = parse_split(split)
@@ -153,19 +152,19 @@ def choose(name: str, y: Tensor, split: int | str | None, sizes: Sizes, shipped:
         return random_split(_classes(name, y), RANDOM, seed)
     if kind == "public" or (kind == "default" and shipped is not None):
         return _shipped(name, shipped, 0)
-    if kind == "number" and _several(shipped):
+    if kind == "number" and _has_several(shipped):
         return _shipped(name, shipped, seed)
     return random_split(_classes(name, y), sizes, seed)
 
 
 def _classes(name: str, y: Tensor) -> Tensor:
-    """Labels that a random split can be drawn from: it takes so many nodes of every class."""
+    """Labels to draw a random split from, which takes a number of nodes per class."""
     if y.dim() == 2:
         raise InputError(f"{name}: a random split goes by class, but nodes have {y.shape[1]} labels each: give masks")
     return y
 
 
-def _several(shipped: Masks | None) -> bool:
+def _has_several(shipped: Masks | None) -> bool:
     return shipped is not None and any(mask.dim() == 2 for mask in shipped)
 
 

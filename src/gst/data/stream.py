@@ -1,4 +1,4 @@
-"""Gzipped CSV files of numbers, read a block at a time: memory does not grow with the file."""
+"""Gzipped CSV files of numbers, read block by block: memory does not grow with the file."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,9 +14,9 @@ BLOCK = 2**24  # bytes of text parsed at once
 
 
 def read_blocks(path: Path, shape: tuple[int, int], dtype: type[np.generic]) -> Iterator[tuple[slice, np.ndarray]]:
-    """Which rows, and their values, one block after another; an error unless the file has exactly this shape.
+    """Yields the rows and values of one block after another; an error unless the file has exactly this shape.
 
-    A file without header, all of it numbers of this type: OGB's way to write every array.
+    The file has no header and holds numbers of this type only, which is how OGB writes every array.
     """
     rows, columns = shape
     names = [f"f{column}" for column in range(columns)]
@@ -39,14 +39,14 @@ def read_blocks(path: Path, shape: tuple[int, int], dtype: type[np.generic]) -> 
 
 
 def read_into(path: Path, out: np.ndarray) -> None:
-    """Fills an array, perhaps one mapped from disk, with a file of its shape and type."""
+    """Fills an array, which may be mapped from disk, from a file of its shape and type."""
     for rows, values in read_blocks(path, (out.shape[0], out.shape[1]), out.dtype.type):
         out[rows] = values
 
 
-def _matrix(batch: pa.RecordBatch, path: Path, before: int) -> np.ndarray:
+def _matrix(batch: pa.RecordBatch, path: Path, first_row: int) -> np.ndarray:
     for column in batch.columns:
         if column.null_count:
-            row = before + int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
+            row = first_row + int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
             raise InputError(f"{path}: row {row + 1} lacks a value")
     return np.stack([column.to_numpy() for column in batch.columns], axis=1)

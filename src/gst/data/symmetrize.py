@@ -1,15 +1,15 @@
-"""Both arcs of every edge as ``edge_index``, in memory that a hundred million arcs can afford."""
+"""Both arcs of every edge as ``edge_index``, in little enough memory for a hundred million arcs."""
 
 import numpy as np
 
-CHUNK = 2**22  # rows handled at once: temporary arrays stay small beside the graph
+CHUNK = 2**22  # rows per step: temporary arrays stay small compared with the graph
 
 
 def symmetric(keys: np.ndarray, nodes: int) -> np.ndarray:
     """``edge_index`` [2, A] of the arcs ``keys`` = source · N + target and their opposites: sorted, each once.
 
-    The same columns as PyG's ``to_undirected``; a self-loop stays one column. Peak memory is the result and 8 bytes an
-    arc besides ``keys``.
+    The same columns as PyG's ``to_undirected``; a self-loop stays one column. Peak memory is ``keys``, the result and 8
+    bytes per arc.
 
     >>> symmetric(np.array([0 * 3 + 1, 1 * 3 + 0, 2 * 3 + 1, 2 * 3 + 2]), nodes=3).tolist()
     [[0, 1, 1, 2, 2], [1, 0, 2, 1, 2]]
@@ -28,7 +28,7 @@ def symmetric(keys: np.ndarray, nodes: int) -> np.ndarray:
 
 
 def drop_repeats(keys: np.ndarray) -> np.ndarray:
-    """Sorted keys, each once; the same array where there is nothing to drop."""
+    """Sorted keys, each once; the same array if none repeats."""
     first = np.ones(keys.size, dtype=bool)
     np.not_equal(keys[1:], keys[:-1], out=first[1:])
     return keys if first.all() else keys[first]

@@ -6,6 +6,8 @@ from torch_geometric.data import Data
 
 from gst.base.errors import InputError
 from gst.base.memory import check_memory
+from gst.data.registry import DATASETS, Dataset, DatasetInfo
+from gst.data.splits import Sizes
 
 
 def synthetic(
@@ -27,13 +29,13 @@ def synthetic(
         degree: mean degree; the graph has round(nodes · degree / 2) undirected pairs.
         classes: number of classes.
         features: columns of ``x``.
-        homophily: share of the pairs that join nodes of one class, the rest joins two classes.
+        homophily: share of the pairs within a class; the others join two classes.
         signal: length of the class means, in standard deviations of the noise.
         seed: the same seed gives the same graph.
     """
     rules = {
         f"classes={classes} must be 2 or more": classes >= 2,
-        f"nodes={nodes} must be at least 3 a class": nodes >= 3 * classes,
+        f"nodes={nodes} must be at least 3 per class": nodes >= 3 * classes,
         f"degree={degree} must be above 0 and below nodes": 0 < degree < nodes,
         f"features={features} must be 1 or more": features >= 1,
         f"homophily={homophily} must lie between 0 and 1": 0 <= homophily <= 1,
@@ -65,34 +67,50 @@ def synthetic(
 def _pairs(rng: np.random.Generator, y: np.ndarray, count: int, within: bool) -> np.ndarray:
     """``count`` distinct keys u · N + v, u < v, of random pairs inside one class or between two.
 
-    Repeats are drawn again, O(count) work in all because at most half of the possible pairs are ever asked for.
+    Repeated pairs are drawn again: O(count) work, because ``count`` is at most half of the possible pairs.
     """
     sizes = np.bincount(y)
     same, other = _available(sizes)
     if count > (same if within else other) // 2:
-        place = "inside the classes" if within else "between the classes"
+        where = "inside the classes" if within else "between the classes"
         raise InputError(
-            f"synthetic: {count} pairs {place} are more than half of all there can be; lower degree or raise nodes"
+            f"synthetic: {count} pairs {where} are more than half of the possible ones; lower degree or raise nodes"
         )
-    members, first = np.argsort(y, kind="stable"), np.cumsum(sizes) - sizes
-    found = np.empty(0, dtype=np.int64)
-    while found.size < count:
-        u = rng.integers(y.size, size=count - found.size + count // 20 + 16)
+    members = np.argsort(y, kind="stable")
+    first = np.cumsum(sizes) - sizes
+    drawn = np.empty(0, dtype=np.int64)
+    while drawn.size < count:
+        u = rng.integers(y.size, size=count - drawn.size + count // 20 + 16)
         partner = y[u] if within else (y[u] + rng.integers(1, sizes.size, size=u.size)) % sizes.size
         v = members[first[partner] + rng.integers(sizes[partner])]
         keys = np.minimum(u, v) * y.size + np.maximum(u, v)
-        found = _distinct(np.concatenate([found, keys[u != v]]))
-    # the keys are sorted: what is too much must go at random, not at the high-numbered nodes
-    return np.delete(found, rng.choice(found.size, found.size - count, replace=False))
+        drawn = _distinct(np.concatenate([drawn, keys[u != v]]))
+    # the keys are sorted: a cut at the end would thin out the high-numbered nodes, so the surplus goes at random
+    return np.delete(drawn, rng.choice(drawn.size, drawn.size - count, replace=False))
 
 
 def _distinct(keys: np.ndarray) -> np.ndarray:
-    """The sorted distinct keys; np.unique hashes integers since numpy 2.3, which takes 70 times as long here."""
+    """The sorted distinct keys; np.unique hashes integers since numpy 2.3, which is 70 times slower here."""
     keys = np.sort(keys)
     return keys[np.flatnonzero(np.diff(keys, prepend=-1))]
 
 
 def _available(sizes: np.ndarray) -> tuple[int, int]:
     """How many pairs lie inside the classes and how many between them."""
-    total, same = int(sizes.sum()), sum(int(size) * (int(size) - 1) // 2 for size in sizes)
+    total = int(sizes.sum())
+    same = sum(int(size) * (int(size) - 1) // 2 for size in sizes)
     return same, total * (total - 1) // 2 - same
+
+
+_INFO = DatasetInfo(
+    name="synthetic",
+    nodes=2000,
+    edges=10_000,
+    features=32,
+    classes=5,
+    metric="accuracy",
+    directed=False,
+    split="random: 20 train per class, 500 val, rest test",
+    source="block model",
+)
+DATASETS.register("synthetic")(Dataset(_INFO, synthetic, Sizes(train=20, val=500)))

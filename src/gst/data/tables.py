@@ -28,10 +28,10 @@ from gst.sparse.layouts import sparse_claim
 TEXT = (".txt", ".edgelist", ".tsv", ".csv")
 TABLES = (*TEXT, ".parquet")
 COMMENTS = "#%"
-MOST_LINE = 16 * 2**20  # bytes of a line of text, about
-MOST_COLUMNS = 100_000  # of a text table
-_BLOCK = 2**20  # bytes looked at together
-NO_WORDS = ("", "true", "false", "nan", "na", "n/a", "<na>", "null", "none")
+MAX_LINE = 16 * 2**20  # bytes of a line of text, roughly
+MAX_COLUMNS = 100_000  # of a text table
+_BLOCK = 2**20  # bytes read at once
+NOT_NAMES = ("", "true", "false", "nan", "na", "n/a", "<na>", "null", "none")
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Layout:
 
 
 def kind_of(path: Path) -> str:
-    """The suffix that tells the format; ``.gz`` after a text format is left out.
+    """The suffix that tells the format; ``.gz`` after a text format is ignored.
 
     >>> kind_of(Path("edges.TSV.gz")), kind_of(Path("x.npy"))
     ('.tsv', '.npy')
@@ -66,20 +66,22 @@ def require_kind(path: Path, what: str, kinds: tuple[str, ...]) -> str:
 def read_table(
     path: Path, rows: int | None = None, comment: str | None = None, names: Container[str] = ()
 ) -> pd.DataFrame:
-    """A parquet or text table; columns are named by the header, lower case, or numbered where there is none.
+    """A parquet or text table; columns have the names of the header in lower case, or numbers if there is none.
 
-    What is a header: see :func:`is_header`, which is given ``names``; but a line over a single column that has the
-    expected number of ``rows`` only if that line counts is data. ``comment`` is the sign after which the rest of a line
-    is left out, where no comment at the top of the file shows it.
+    Args:
+        path: of the table.
+        rows: expected number; decides whether the first line of a single column is a header or a value.
+        comment: character that begins a comment, unless a comment at the top of the file shows another.
+        names: of known columns, for :func:`is_header`.
     """
     if kind_of(path) == ".parquet":
         with reading(path, "a parquet table"):
             return _named(read_parquet(path))
     with reading(path, "a table"), warnings.catch_warnings():
         lines = _check_text(path)
-        warnings.simplefilter("error", pd.errors.ParserWarning)  # rows longer than the header would lose their end
+        warnings.simplefilter("error", pd.errors.ParserWarning)  # a row longer than the header would be truncated
         layout, columns = _layout(path, comment, names)
-        check_claim(path, 8 * lines * columns)  # what short rows lack is filled in
+        check_claim(path, 8 * lines * columns)  # short rows are filled up
         table = _read_text(path, layout)
         if layout.header and table.shape[1] == 1 and rows is not None and len(table) == rows - 1:
             table = _read_text(path, replace(layout, header=False))
@@ -112,9 +114,9 @@ def _open_text(path: Path) -> BinaryIO:
 
 
 def _check_text(path: Path) -> int:
-    """The number of lines of what is text: without NUL, its lines of sensible length; nothing is kept in memory.
+    """Counts the lines in constant memory; refuses NUL bytes, endless lines and what unpacks to more than memory.
 
-    Of what is packed also the size. What gzip notes at the end may be a lie, so that it is unpacked for this.
+    The size at the end of a gzip file is checked first, but it may be false, so the file is unpacked block by block.
     """
     if packed := path.suffix.lower() == ".gz":
         with open_regular(path) as raw:
@@ -124,11 +126,11 @@ def _check_text(path: Path) -> int:
     with _open_text(path) as file:
         while chunk := file.read(_BLOCK):
             if b"\0" in chunk:
-                raise InputError(f"{path} holds NUL bytes: it is no text in UTF-8")
+                raise InputError(f"{path} holds NUL bytes: it is not UTF-8 text")
             last = max(chunk.rfind(b"\n"), chunk.rfind(b"\r"))
             length = length + len(chunk) if last < 0 else len(chunk) - last
-            if length > MOST_LINE:
-                raise InputError(f"{path} has a line of more than {MOST_LINE // 2**20} MiB: no table has")
+            if length > MAX_LINE:
+                raise InputError(f"{path} has a line of more than {MAX_LINE // 2**20} MiB: it is no table")
             lines += max(chunk.count(b"\n"), chunk.count(b"\r"))
             size += len(chunk)
             if packed:
@@ -137,15 +139,15 @@ def _check_text(path: Path) -> int:
 
 
 def _layout(path: Path, comment: str | None, names: Container[str]) -> tuple[Layout, int]:
-    """Told from the comments at the top and the first two lines after them; also how many columns there are."""
+    """Layout and number of columns, from the comments at the top and the first two lines after them."""
     with _open_text(path) as raw, io.TextIOWrapper(raw, encoding="utf-8-sig") as file:
         for skip, line in enumerate(file):
             text = line.strip(" \r\n")
             if text.strip() and text[0] not in COMMENTS:
                 separator = _separator(text, kind_of(path))
-                columns = len(re.split(separator, text, maxsplit=MOST_COLUMNS))
-                if columns > MOST_COLUMNS:
-                    raise InputError(f"{path} has more than {MOST_COLUMNS} columns: give so many numbers as .npy")
+                columns = len(re.split(separator, text, maxsplit=MAX_COLUMNS))
+                if columns > MAX_COLUMNS:
+                    raise InputError(f"{path} has more than {MAX_COLUMNS} columns: save such a matrix as .npy")
                 below = next((line for line in file if line.strip()), "")
                 header = is_header(_fields(text, separator), _fields(below, separator), names)
                 return Layout(separator, header, skip, comment), columns
@@ -154,10 +156,10 @@ def _layout(path: Path, comment: str | None, names: Container[str]) -> tuple[Lay
 
 
 def is_header(first: Sequence[str], second: Sequence[str], names: Container[str] = ()) -> bool:
-    """Whether a first line names columns: all of it is words, none of them a value or a missing one.
+    """Whether the first line names columns: none of its fields is a value or stands for a missing one.
 
-    A line with values is a header only where it holds one of the ``names`` that columns go by, or is what pandas
-    writes over numbered columns: a word or nothing over the index, then 0, 1, 2, …
+    A line with values is a header only if it holds one of the known ``names``, or is what pandas writes over numbered
+    columns: a name or nothing over the index, then 0, 1, 2, …
 
     >>> is_header(["source", "target"], ["0", "1"]), is_header(["True", "1"], ["2", "3"]), is_header(["0x10", "5"], [])
     (True, False, False)
@@ -167,26 +169,26 @@ def is_header(first: Sequence[str], second: Sequence[str], names: Container[str]
     (True, False)
     """
     after = first[1:]
-    words = after if after and not first[0] else first  # pandas writes nothing over an index without a name
-    if not any(map(_is_value, words)) or any(field.lower() in names for field in first):
+    candidates = after if after and not first[0] else first  # pandas writes nothing over an unnamed index
+    if not any(map(_is_value, candidates)) or any(field.lower() in names for field in first):
         return True
     numbered = list(after) == [str(n) for n in range(len(after))]
     return numbered and bool(after) and not _is_number(first[0]) and bool(second) and _is_number(second[0])
 
 
 def _fields(line: str, separator: str) -> list[str]:
-    """The fields of a line, without those that only a separator at its end makes."""
+    """The fields of a line, without the empty ones that separators at its end make."""
     text = line.strip(" \r\n")
-    found = next(csv.reader([text], delimiter=separator), []) if separator in ",\t" else re.split(separator, text)
-    fields = [field.strip().strip('"') for field in found]
+    parts = next(csv.reader([text], delimiter=separator), []) if separator in ",\t" else re.split(separator, text)
+    fields = [field.strip().strip('"') for field in parts]
     while len(fields) > 1 and not fields[-1]:
         fields.pop()
     return fields
 
 
 def _is_value(field: str) -> bool:
-    """A number, also in hexadecimal, a truth value, or a word for a missing one."""
-    return field.lower() in NO_WORDS or _is_number(field) or re.fullmatch(r"[+-]?0[xX][\da-fA-F]+", field) is not None
+    """Whether this is a number, decimal or hexadecimal, a boolean, or a word for a missing value."""
+    return field.lower() in NOT_NAMES or _is_number(field) or re.fullmatch(r"[+-]?0[xX][\da-fA-F]+", field) is not None
 
 
 def _separator(line: str, kind: str) -> str:
@@ -204,11 +206,11 @@ def _is_number(text: str) -> bool:
 
 
 def read_array(path: Path) -> np.ndarray:
-    """A ``.npy`` array, mapped so that a wrong shape costs no memory, or the first array of an ``.npz``."""
+    """A ``.npy`` array, mapped so that one of a wrong shape takes no memory, or the first array of an ``.npz``."""
     if kind_of(path) == ".npy":
         with reading(path, "a numpy array"):
             array = np.lib.format.open_memmap(path, mode="r")
-            check_claim(path, 8 * array.size)  # as whole numbers, or as floats
+            check_claim(path, 8 * array.size)  # converted to int64 or float64
             return array
     arrays = read_npz(path)
     return next(iter(arrays.values()))
@@ -225,7 +227,7 @@ def read_npz(path: Path) -> dict[str, np.ndarray]:
 
 
 def _check_archive(path: Path) -> None:
-    """What the arrays would take, from the directory of the archive and their own headers, before any is read."""
+    """Checks the memory that the arrays take by the archive's directory and their headers, before any is read."""
     with zipfile.ZipFile(path) as archive:
         check_claim(path, sum(entry.file_size for entry in archive.infolist()))
         for entry in archive.infolist():
@@ -236,7 +238,7 @@ def _check_archive(path: Path) -> None:
                 )
                 shape, _, dtype = header(file)
             if math.prod(shape) * dtype.itemsize > entry.file_size:
-                raise InputError(f"{path}: {shown(entry.filename)} announces shape {shape}, more than it holds")
+                raise InputError(f"{path}: {shown(entry.filename)} declares shape {shape}, more than it holds")
 
 
 def is_sparse_archive(path: Path) -> bool:
@@ -245,13 +247,13 @@ def is_sparse_archive(path: Path) -> bool:
 
 
 def read_sparse(path: Path) -> sp.csr_array:
-    """A matrix saved by ``scipy.sparse.save_npz``; scipy would follow bad indices out of the array."""
+    """A matrix saved by ``scipy.sparse.save_npz``; its indices are checked because scipy would follow bad ones."""
     with reading(path, "a sparse matrix"):
         _check_archive(path)
         matrix = sp.load_npz(path)
         check_claim(path, sparse_claim([int(size) for size in matrix.shape], int(matrix.nnz)))
         if matrix.format in ("csr", "csc"):
             matrix.check_format(full_check=True)
-        elif matrix.format != "coo":  # which checks its indices itself
+        elif matrix.format != "coo":  # whose constructor checks the indices
             raise InputError(f"{path} holds a {matrix.format} matrix: save it as csr, csc or coo")
         return sp.csr_array(matrix)

@@ -1,33 +1,35 @@
-"""Structs in Thrift's compact protocol, in which parquet files describe themselves; any bytes are safe to read."""
+"""Structs in Thrift's compact protocol, which holds the metadata of parquet files; any bytes are safe to read."""
 
 import struct
 from typing import Any
 
-Struct = dict[int, Any]  # values by the number of their field
-MOST_VALUES = 2_000_000  # of one struct and all that is in it
-_MOST_DEPTH = 8
+Struct = dict[int, Any]  # values by field number
+MAX_VALUES = 2_000_000  # in one struct, nested ones included
+_MAX_DEPTH = 8
 _TRUE, _FALSE, _BYTE, _INTEGERS, _DOUBLE, _TEXT, _LISTS, _STRUCT = 1, 2, 3, (4, 5, 6), 7, 8, (9, 10), 12
 
 
 class Reader:
-    """Reads one struct from the beginning of some bytes; what is not whole is a ``ValueError`` or an ``IndexError``."""
+    """Reads one struct from the start of ``content``; damaged bytes are a ``ValueError`` or an ``IndexError``."""
 
     def __init__(self, content: bytes) -> None:
-        self.content, self.place, self.values = content, 0, 0
+        self.content = content
+        self.position = 0
+        self.values = 0  # read so far
 
     def struct(self, depth: int = 0) -> Struct:
-        found: Struct = {}
+        fields: Struct = {}
         number = 0
         while (head := self._byte()) != 0:
             number = number + (head >> 4) if head >> 4 else self._signed()
             kind = head & 0xF
-            found[number] = kind == _TRUE if kind in (_TRUE, _FALSE) else self._value(kind, depth)
-        return found
+            fields[number] = kind == _TRUE if kind in (_TRUE, _FALSE) else self._value(kind, depth)
+        return fields
 
     def _value(self, kind: int, depth: int) -> Any:
         self.values += 1
-        if self.values > MOST_VALUES or depth > _MOST_DEPTH:
-            raise ValueError("it describes itself at too great a length")
+        if self.values > MAX_VALUES or depth > _MAX_DEPTH:
+            raise ValueError("its metadata is too large or too deeply nested")
         if kind in _INTEGERS:
             return self._signed()
         if kind == _TEXT:
@@ -42,17 +44,17 @@ class Reader:
             return struct.unpack("<d", self._bytes(8))[0]
         if kind in (_TRUE, _FALSE, _BYTE):
             return self._byte()
-        raise ValueError(f"it describes itself with a value of kind {kind}")
+        raise ValueError(f"its metadata has a value of unknown kind {kind}")
 
     def _byte(self) -> int:
-        self.place += 1
-        return self.content[self.place - 1]
+        self.position += 1
+        return self.content[self.position - 1]
 
     def _bytes(self, count: int) -> bytes:
-        self.place += count
-        if self.place > len(self.content):
-            raise ValueError("its description is cut")
-        return self.content[self.place - count : self.place]
+        self.position += count
+        if self.position > len(self.content):
+            raise ValueError("its metadata is truncated")
+        return self.content[self.position - count : self.position]
 
     def _number(self) -> int:
         value = shift = 0

@@ -1,4 +1,4 @@
-"""What ``torch.save`` writes: an archive of a pickle and of bytes. Tensors are views of bytes that are really there."""
+"""Files of ``torch.save``, an archive of a pickle and raw bytes; no tensor exceeds the bytes in the file."""
 
 import math
 import zipfile
@@ -11,16 +11,16 @@ from torch import Tensor
 from torch_geometric.data.graph_store import EdgeLayout
 
 from gst.base.memory import check_claim
-from gst.data.pickles import Machine, Name, Thing, check_nesting
+from gst.data.pickles import Global, Instance, Interpreter, check_nesting
 
 _BLOCK = 2**24  # bytes copied at once
-_MOST_DIMENSIONS = 64  # more than torch allows
+_MAX_DIMENSIONS = 64  # more than torch allows
 _PYG = "torch_geometric.data"
 _DATA, _STORAGE = f"{_PYG}.data.Data", f"{_PYG}.storage.GlobalStorage"
 _CLASSES = (_DATA, f"{_PYG}.data.DataEdgeAttr", f"{_PYG}.data.DataTensorAttr", _STORAGE)
 _LAYOUT = f"{_PYG}.graph_store.EdgeLayout"
 _EDGE_INDEX, _WRAPPER = "torch_geometric.edge_index.EdgeIndex", "torch._utils._rebuild_wrapper_subclass"
-_LAYOUTS = {str(kind): kind for kind in (torch.strided, torch.sparse_coo, torch.sparse_csr, torch.sparse_csc)}
+_LAYOUTS = {str(layout): layout for layout in (torch.strided, torch.sparse_coo, torch.sparse_csr, torch.sparse_csc)}
 _DTYPES = {
     "torch.FloatStorage": torch.float32,
     "torch.DoubleStorage": torch.float64,
@@ -36,37 +36,40 @@ _DTYPES = {
     "torch.ComplexDoubleStorage": torch.complex128,
     "torch.storage.UntypedStorage": torch.uint8,
 }
-_UNTYPED = {str(dtype): dtype for dtype in (torch.uint16, torch.uint32, torch.uint64)}  # kinds without a storage
+_UNTYPED = {str(dtype): dtype for dtype in (torch.uint16, torch.uint32, torch.uint64)}  # dtypes without a storage class
 
 
 def read_torch(path: Path) -> Any:
-    """The plain values and tensors of a file; of a ``Data`` the dict of its fields. A ``ValueError`` says what else."""
+    """The plain values and tensors of a file, of a ``Data`` the dict of its fields; all else is a ``ValueError``."""
     if not zipfile.is_zipfile(path):
-        raise ValueError("it is no archive of torch.save; one from before PyTorch 1.6 is to be loaded and saved again")
+        raise ValueError(
+            "it is no archive of torch.save; load a file from before PyTorch 1.6 with torch and save it again"
+        )
     with zipfile.ZipFile(path) as archive:
         reader = _Reader(path, archive)
         saved = reader.run(archive.read(reader.entry("data.pkl")))
-    if isinstance(saved, Thing):
+    if isinstance(saved, Instance):
         store = saved.state.get("_store")
-        saved = store.state.get("_mapping") if saved.kind == _DATA and isinstance(store, Thing) else None
+        saved = store.state.get("_mapping") if saved.class_name == _DATA and isinstance(store, Instance) else None
         if not isinstance(saved, dict):
-            raise ValueError("it holds no whole Data")
+            raise ValueError("it holds no complete Data")
     check_nesting(saved)
     return saved
 
 
-class _Reader(Machine):
-    """Knows what a graph of tensors needs, and nothing else."""
+class _Reader(Interpreter):
+    """Allows the globals and calls that a graph of tensors needs, and nothing else."""
 
     def __init__(self, path: Path, archive: zipfile.ZipFile) -> None:
         super().__init__()
-        self.path, self.archive = path, archive
+        self.path = path
+        self.archive = archive
         entries = archive.infolist()
         self.entries = {entry.filename: entry for entry in entries}
         if any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
-            raise ValueError("it is compressed, torch.save does not write such files")
+            raise ValueError("it is compressed, which torch.save never does")
         if sum(entry.file_size for entry in entries) > path.stat().st_size or len(self.entries) < len(entries):
-            raise ValueError("its parts overlap, torch.save does not write such files")
+            raise ValueError("its parts overlap, which torch.save never does")
         pickles = [name for name in self.entries if name.endswith("/data.pkl")]
         if len(pickles) != 1:
             raise ValueError("it is no archive of torch.save")
@@ -78,37 +81,37 @@ class _Reader(Machine):
         self.claimed = 0  # bytes of all tensors: a view may repeat one row a billion times
 
     def entry(self, name: str) -> zipfile.ZipInfo:
-        found = self.entries.get(self.folder + name)
-        if found is None:
+        entry = self.entries.get(self.folder + name)
+        if entry is None:
             raise ValueError(f"it has no {name[:40]}")
-        return found
+        return entry
 
-    def named(self, name: str) -> Name:
-        if name not in _NAMES:
+    def find_global(self, name: str) -> Global:
+        if name not in _GLOBALS:
             raise ValueError(f"it names {name[:80]}")
-        return Name(name)
+        return Global(name)
 
-    def made(self, name: str) -> Thing:
-        if name not in _CLASSES:
-            raise ValueError(f"it makes a {name}")
-        return Thing(name)
+    def create(self, class_name: str) -> Instance:
+        if class_name not in _CLASSES:
+            raise ValueError(f"it creates a {class_name}")
+        return Instance(class_name)
 
-    def called(self, name: str, arguments: tuple[Any, ...]) -> Any:
+    def call(self, name: str, arguments: tuple[Any, ...]) -> Any:
         if name not in _CALLS:
             raise ValueError(f"it calls {name}")
         return _CALLS[name](self, *arguments)
 
-    def stored(self, *words: Any) -> Tensor:
-        """The bytes of one entry of the archive, if it holds as many as are announced."""
-        word, name, key, _, count = words
-        if word != "storage" or not isinstance(name, Name) or name.text not in _DTYPES or not isinstance(key, str):
+    def persistent_load(self, *key: Any) -> Tensor:
+        """The storage in one entry of the archive, if that has the declared size."""
+        kind, cls, name, _, count = key
+        if kind != "storage" or not isinstance(cls, Global) or cls.name not in _DTYPES or not isinstance(name, str):
             raise ValueError("a storage is of an unknown kind")
-        dtype, entry = _DTYPES[name.text], self.entry(f"data/{key}")
+        dtype, entry = _DTYPES[cls.name], self.entry(f"data/{name}")
         if not _is_count(count) or count * dtype.itemsize != entry.file_size:
-            raise ValueError(f"a storage of {dtype} announces another size than its {entry.file_size} bytes")
-        if key not in self.buffers:
-            self.buffers[key] = self._bytes(entry)
-        return self.buffers[key].view(dtype)
+            raise ValueError(f"a storage of {dtype} declares another size than its {entry.file_size} bytes")
+        if name not in self.buffers:
+            self.buffers[name] = self._bytes(entry)
+        return self.buffers[name].view(dtype)
 
     def _bytes(self, entry: zipfile.ZipInfo) -> Tensor:
         content = torch.empty(entry.file_size, dtype=torch.uint8)
@@ -119,11 +122,11 @@ class _Reader(Machine):
         return content
 
     def tensor(self, storage: Any, offset: Any, size: Any, stride: Any, *rest: Any) -> Tensor:
-        """A view that stays inside its storage."""
+        """A view, checked to stay inside its storage."""
         if not isinstance(storage, Tensor) or not _is_count(offset) or len(_shape(size)) != len(_shape(stride)):
             raise ValueError("a tensor is not described as torch.save does")
         if len(rest) > 2 and rest[2]:
-            raise ValueError("a tensor is a conjugate or a negative that was not resolved")
+            raise ValueError("a tensor is an unresolved conjugate or negative")
         last = offset + sum((length - 1) * step for length, step in zip(size, stride, strict=True))
         if 0 not in size and last >= storage.numel():
             raise ValueError(f"a tensor of shape {list(size[:4])} reaches beyond its bytes")
@@ -132,14 +135,14 @@ class _Reader(Machine):
         return storage.as_strided(size, stride, offset)
 
     def untyped(self, storage: Any, offset: Any, size: Any, stride: Any, *rest: Any) -> Tensor:
-        """The same over plain bytes, with the kind of number said apart."""
-        kind = rest[2] if len(rest) > 2 else None
-        if not isinstance(storage, Tensor) or not isinstance(kind, Name) or kind.text not in _UNTYPED:
-            raise ValueError("a tensor is of an unknown kind of number")
-        return self.tensor(storage.view(_UNTYPED[kind.text]), offset, size, stride, *rest[:2], *rest[3:])
+        """A view of untyped bytes, whose dtype is an extra argument."""
+        dtype = rest[2] if len(rest) > 2 else None
+        if not isinstance(storage, Tensor) or not isinstance(dtype, Global) or dtype.name not in _UNTYPED:
+            raise ValueError("a tensor is of an unknown dtype")
+        return self.tensor(storage.view(_UNTYPED[dtype.name]), offset, size, stride, *rest[:2], *rest[3:])
 
     def sparse(self, layout: Any, parts: Any) -> Tensor:
-        """Checked for indices outside of the shape, which by itself takes no memory."""
+        """A sparse tensor, checked for indices outside its shape; the shape alone takes no memory."""
         tensors: list[Any] = [part for part in parts if isinstance(part, Tensor)]
         if layout is torch.sparse_coo and len(tensors) == 2:
             indices, values = tensors
@@ -151,10 +154,10 @@ class _Reader(Machine):
             )
         raise ValueError("a sparse tensor is not described as torch.save does")
 
-    def subclass(self, rebuild: Any, kind: Any, _: Any, state: Any) -> Tensor:
-        """Of an ``EdgeIndex`` the plain tensor."""
+    def subclass(self, rebuild: Any, cls: Any, _: Any, state: Any) -> Tensor:
+        """The plain tensor of an ``EdgeIndex``."""
         plain = state.get("_data") if isinstance(state, dict) else None
-        if rebuild != Name(_WRAPPER) or kind != Name(_EDGE_INDEX) or not isinstance(plain, Tensor):
+        if rebuild != Global(_WRAPPER) or cls != Global(_EDGE_INDEX) or not isinstance(plain, Tensor):
             raise ValueError("a tensor is of an unknown class")
         return plain
 
@@ -164,8 +167,8 @@ def _is_count(number: Any) -> bool:
 
 
 def _shape(size: Any) -> tuple[int, ...]:
-    if not isinstance(size, tuple) or len(size) > _MOST_DIMENSIONS or not all(map(_is_count, size)):
-        raise ValueError("the shape of a tensor is none")
+    if not isinstance(size, tuple) or len(size) > _MAX_DIMENSIONS or not all(map(_is_count, size)):
+        raise ValueError("a tensor has an invalid shape")
     return size
 
 
@@ -175,15 +178,15 @@ def _layout(name: Any) -> torch.layout:
     return _LAYOUTS[name]
 
 
-def _edge_layout(names: Any, name: Any) -> EdgeLayout:
-    if not isinstance(name, str) or name not in names:
+def _edge_layout(members: Any, name: Any) -> EdgeLayout:
+    if not isinstance(name, str) or name not in members:
         raise ValueError(f"{name[:40] if isinstance(name, str) else 'something'} is not a member of an enumeration")
-    return EdgeLayout(names[name])
+    return EdgeLayout(members[name])
 
 
-def _attribute(kind: Any, name: Any) -> EdgeLayout:
-    """How Python 3.11.0 to 3.11.3 pickle the members of an enumeration: by ``getattr``."""
-    return _edge_layout(EdgeLayout.__members__ if kind == Name(_LAYOUT) else {}, name)
+def _attribute(cls: Any, name: Any) -> EdgeLayout:
+    """A member of an enumeration by ``getattr``, as Python 3.11.0 to 3.11.3 pickle it."""
+    return _edge_layout(EdgeLayout.__members__ if cls == Global(_LAYOUT) else {}, name)
 
 
 _CALLS: dict[str, Callable[..., Any]] = {
@@ -194,10 +197,10 @@ _CALLS: dict[str, Callable[..., Any]] = {
     "torch._tensor._rebuild_from_type_v2": _Reader.subclass,
     "torch.serialization._get_layout": lambda _, name: _layout(name),
     "torch.Size": lambda _, size: _shape(size),
-    "torch.device": lambda _, *words: None,
+    "torch.device": lambda _, *device: None,
     "collections.OrderedDict": lambda _: {},
     _LAYOUT: lambda _, value: _edge_layout({member.value: member for member in EdgeLayout}, value),
-    "__builtin__.getattr": lambda _, kind, name: _attribute(kind, name),
-    "builtins.getattr": lambda _, kind, name: _attribute(kind, name),
+    "__builtin__.getattr": lambda _, cls, name: _attribute(cls, name),
+    "builtins.getattr": lambda _, cls, name: _attribute(cls, name),
 }
-_NAMES = {*_CALLS, *_CLASSES, *_DTYPES, *map(str, _DTYPES.values()), *_UNTYPED, _EDGE_INDEX, _WRAPPER}
+_GLOBALS = {*_CALLS, *_CLASSES, *_DTYPES, *map(str, _DTYPES.values()), *_UNTYPED, _EDGE_INDEX, _WRAPPER}

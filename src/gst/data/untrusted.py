@@ -1,4 +1,4 @@
-"""Reading untrusted files: whatever goes wrong becomes one line that names the file."""
+"""Reading untrusted files: every error becomes one line that names the file."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +11,7 @@ from gst.base.text import shown
 
 
 def one_line(error: BaseException, limit: int = 160) -> str:
-    """Kind and first line of an error.
+    """Class and first line of an error.
 
     >>> one_line(ValueError("bad magic\\nand a long story"))
     'ValueError: bad magic'
@@ -22,16 +22,15 @@ def one_line(error: BaseException, limit: int = 160) -> str:
 
 @contextmanager
 def reading(path: Path, kind: str, whole: bool = True) -> Iterator[None]:
-    """Turns every error of the block into an ``InputError`` about ``path``, which should be ``kind``.
+    """Turns every error of the block into an ``InputError``: ``path`` does not read as ``kind``.
 
-    The block is only entered with a regular file that is not empty; unless it is read in parts, one that could be read
-    ``whole``.
-
-    The readers of numpy, pandas, pyarrow, zipfile, gzip and torch share no base class for a broken file.
+    Refuses at once what is not a regular file, an empty file and, if it is to be read ``whole``, one that is too large
+    for memory. Every exception is caught because numpy, pandas, pyarrow, zipfile, gzip and torch have no common base
+    class for a broken file.
     """
     try:
         size = check_size(path) if whole else require_regular(path).st_size
-        if size == 0:  # as the kernel says of its own files, some of which never end
+        if size == 0:  # also what the kernel reports for its special files, some of which never end
             raise InputError(f"{path} does not read as {kind}: it is empty")
         yield
     except InputError:

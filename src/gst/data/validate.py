@@ -1,4 +1,4 @@
-"""The last step of every loader: the promises about types, masks, name and metric."""
+"""The last step of every loader: guarantees the types, masks, name and metric of a graph."""
 
 import torch
 from torch import Tensor
@@ -13,13 +13,13 @@ MASK_KEYS = ("train_mask", "val_mask", "test_mask")
 
 
 def stored_masks(data: Data) -> Masks | None:
-    """The masks that the data carries, if it has all three."""
-    found = [data.get(key) for key in MASK_KEYS]
-    return Masks(*found) if all(mask is not None for mask in found) else None
+    """The masks of the data, if it has all three."""
+    masks = [data.get(key) for key in MASK_KEYS]
+    return Masks(*masks) if all(mask is not None for mask in masks) else None
 
 
 def finish(data: Data, masks: Masks, *, name: str, metric: str) -> Data:
-    """Sets masks, name and metric, and the types that every loader promises."""
+    """Checks and sets masks, name and metric, and converts to the types that every loader guarantees."""
     assert data.x is not None and data.edge_index is not None and isinstance(data.y, Tensor)
     check_masks(masks, data.y, name)
     if metric not in METRICS:
@@ -39,14 +39,14 @@ def finish(data: Data, masks: Masks, *, name: str, metric: str) -> Data:
 
 
 def check_masks(masks: Masks, y: Tensor, name: str) -> None:
-    """No part empty, no node in two parts, no part with an unlabelled node."""
+    """Refuses an empty part, a node in two parts and an unlabelled node in any part."""
     train, val, test = masks
     for part, mask in zip(("training", "validation", "test"), masks, strict=True):
         if not mask.any():
             raise InputError(f"{name}: the split has no {part} node: label more nodes or give another split")
-        bare = torch.nonzero(mask & (y < 0).view(len(y), -1).any(1)).flatten()
-        if bare.numel():
-            raise InputError(f"{name}: node {int(bare[0])} is a {part} node but has no label")
+        unlabelled = torch.nonzero(mask & (y < 0).view(len(y), -1).any(1)).flatten()
+        if unlabelled.numel():
+            raise InputError(f"{name}: node {int(unlabelled[0])} is a {part} node but has no label")
     shared = torch.nonzero((train & val) | (train & test) | (val & test)).flatten()
     if shared.numel():
         raise InputError(f"{name}: node {int(shared[0])} is in more than one of training, validation and test")

@@ -1,1 +1,1 @@
-"""Edges of a graph: numbering, budgets, sampling, triangles, clusters, Laplacians."""
+"""The edges of a graph: numbering, budgets, sampling, triangles, clusters, Laplacians."""

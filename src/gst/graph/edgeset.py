@@ -1,7 +1,7 @@
-"""EdgeSet: what an edge is, and how edges, arcs and the columns of ``edge_index`` belong together.
+"""EdgeSet: what an edge is, and how edges, arcs and the columns of ``edge_index`` relate.
 
-*Edge*: of an undirected graph an unordered pair {i, j}, i ≠ j, whose two arcs live and die together and count once; of
-a directed graph an arc. Duplicate columns belong to one edge. Self-loops that the data carries are left alone and never
+*Edge*: in an undirected graph an unordered pair {i, j}, i ≠ j, whose two arcs are kept or removed together and count
+once; in a directed graph an arc. Duplicate columns belong to one edge. Self-loops in the data are always kept and never
 counted.
 """
 
@@ -38,14 +38,14 @@ class EdgeSet:
     num_nodes: int
     directed: bool
     pairs: Tensor  # [2, E] u < v when undirected, source and target when directed; sorted
-    columns: Tensor  # [C] which columns of the data's edge_index belong to this set, ascending
-    column_edge: Tensor  # [C] the edge of each of them, LOOP for self-loops
+    columns: Tensor  # [C] the columns of the data's edge_index that belong to this set, ascending
+    column_edge: Tensor  # [C] the edge of each column, LOOP for self-loops
     weights: Tensor | None  # [1 or 2, E] summed edge_weight of the columns u → v and, if undirected, v → u; None: all 1
     loops: Tensor  # [N] summed weight of the self-loop columns of each node
 
     @classmethod
     def from_data(cls, data: Data) -> "EdgeSet":
-        """Validates a graph from a stranger, then numbers its edges."""
+        """Validates an untrusted graph, then numbers its edges."""
         check_graph(data)
         return cls.from_edge_index(data.edge_index, int(data.num_nodes), data.get("edge_weight"))
 
@@ -55,13 +55,13 @@ class EdgeSet:
         directed, *numbered = number_edges(index.numpy(), num_nodes)
         pairs, column_edge = map(torch.from_numpy, numbered)
         is_loop = column_edge == LOOP
-        given = torch.ones(index.shape[1]) if weight is None else weight.detach().float().cpu()
-        weights = given.new_zeros(1 if directed else 2, pairs.shape[1])
+        column_weight = torch.ones(index.shape[1]) if weight is None else weight.detach().float().cpu()
+        weights = column_weight.new_zeros(1 if directed else 2, pairs.shape[1])
         if weight is None and index.shape[1] - int(is_loop.sum()) == weights.numel():  # every arc has one column
             weights.fill_(1)
         else:
             back = 0 if directed else (index[0] > index[1]) * pairs.shape[1]
-            weights.view(-1).index_add_(0, (column_edge + back)[~is_loop], given[~is_loop])
+            weights.view(-1).index_add_(0, (column_edge + back)[~is_loop], column_weight[~is_loop])
         edges = cls(
             num_nodes=num_nodes,
             directed=directed,
@@ -69,7 +69,7 @@ class EdgeSet:
             columns=torch.arange(index.shape[1]),
             column_edge=column_edge,
             weights=None if bool((weights == 1).all()) else weights,
-            loops=given.new_zeros(num_nodes).index_add_(0, index[0, is_loop], given[is_loop]),
+            loops=column_weight.new_zeros(num_nodes).index_add_(0, index[0, is_loop], column_weight[is_loop]),
         )
         return edges.to(edge_index.device)
 
@@ -79,9 +79,9 @@ class EdgeSet:
 
     @cached_property
     def _arc_order(self) -> Tensor:
-        """What sorts all arcs u → v and, of an undirected graph, then all v → u, by target, then source.
+        """The permutation that sorts all arcs u → v, followed by all v → u if undirected, by target, then source.
 
-        Those of one target are in order already, since pairs are sorted and u < v: a stable sort by target is enough.
+        Arcs with the same target are in order already, since pairs are sorted and u < v: a stable sort by target does.
         """
         target = self.pairs[1] if self.directed else self.pairs.flip(0).flatten()
         return torch.sort(target, stable=True).indices
@@ -94,7 +94,7 @@ class EdgeSet:
 
     @cached_property
     def arc_weight(self) -> Tensor | None:
-        """[A] summed ``edge_weight`` of the columns of each arc; None where all are 1."""
+        """[A] summed ``edge_weight`` of the columns of each arc; None if all are 1."""
         return None if self.weights is None else self.weights.flatten()[self._arc_order]
 
     @cached_property
@@ -102,34 +102,35 @@ class EdgeSet:
         """[A] the edge of each arc."""
         return self._arc_order if self.directed else self._arc_order % self.num_edges
 
-    def subset(self, keep: Tensor) -> "EdgeSet":
-        """The kept edges alone, renumbered 0 … kept − 1 in their old order; columns still name the data's own."""
-        device, kept = self.pairs.device, keep.cpu().numpy()
-        found = kept_columns(kept, self.columns.cpu().numpy(), self.column_edge.cpu().numpy())
-        columns, column_edge = (torch.from_numpy(part).to(device) for part in found)
+    def subset(self, keep_mask: Tensor) -> "EdgeSet":
+        """The kept edges, renumbered 0 … num_kept − 1 in their old order; columns still refer to the data."""
+        device = self.pairs.device
+        mask = keep_mask.cpu().numpy()
+        kept = kept_columns(mask, self.columns.cpu().numpy(), self.column_edge.cpu().numpy())
+        columns, column_edge = (torch.from_numpy(part).to(device) for part in kept)
         return EdgeSet(
             num_nodes=self.num_nodes,
             directed=self.directed,
-            pairs=torch.from_numpy(kept_pairs(self.pairs.cpu().numpy(), kept)).to(device),
+            pairs=torch.from_numpy(kept_pairs(self.pairs.cpu().numpy(), mask)).to(device),
             columns=columns,
             column_edge=column_edge,
-            weights=None if self.weights is None else self.weights[:, keep],
+            weights=None if self.weights is None else self.weights[:, keep_mask],
             loops=self.loops,
         )
 
     def to_columns(self, edge_values: Tensor, loop_value: float | bool) -> Tensor:
         """One value per column from one per edge."""
         padded = torch.cat([edge_values, edge_values.new_full((1,), loop_value)])
-        return padded[self.column_edge]  # [LOOP] is the last
+        return padded[self.column_edge]  # LOOP is −1, the index of the last
 
-    def sparse_graph(self, data: Data, keep: Tensor) -> Data:
-        """``data`` with the kept columns only: every edge-level attribute filtered alike, no node relabelled."""
-        graph = data.edge_subgraph(self.columns[self.to_columns(keep, True)].to(data.edge_index.device))
+    def sparse_graph(self, data: Data, keep_mask: Tensor) -> Data:
+        """``data`` with the kept columns only: all edge-level attributes are filtered, no node is renumbered."""
+        graph = data.edge_subgraph(self.columns[self.to_columns(keep_mask, True)].to(data.edge_index.device))
         graph.num_nodes = self.num_nodes
         return graph
 
     def edge_mean(self, arc_values: Tensor) -> Tensor:
-        """Mean over the arcs of each edge: two for a pair, one for an arc of a directed graph."""
+        """Mean over the arcs of each edge: two in an undirected graph, one in a directed graph."""
         total = arc_values.new_zeros(self.num_edges).index_add(0, self.arc_edge, arc_values)
         return total if self.directed else total / 2
 
@@ -140,7 +141,7 @@ class EdgeSet:
 
     @cached_property
     def degree(self) -> Tensor:
-        """Number of edges at each node; of a directed graph, arcs in and out."""
+        """Number of edges at each node; in a directed graph, of arcs in and out."""
         return torch.bincount(self.pairs.flatten(), minlength=self.num_nodes)
 
     @cached_property
@@ -167,22 +168,22 @@ class EdgeSet:
 
     @cached_property
     def beneath(self) -> "EdgeSet":
-        """The undirected graph beneath a directed one; its first columns are the arcs, in their order."""
+        """The undirected graph underlying a directed one; its first columns are the arcs, in their order."""
         return EdgeSet.from_edge_index(torch.cat([self.pairs, self.pairs.flip(0)], dim=1), self.num_nodes)
 
     @cached_property
     def neighbours(self) -> Neighbours:
-        """The arcs by target, in little memory: what mini-batches read."""
+        """The arcs by target in a compact form, for mini-batches."""
         return Neighbours.of(self.pairs, self.directed, self.weights, self.loops)
 
     @cached_property
     def _by_first_end(self) -> tuple[Tensor, np.ndarray]:
-        """Where in ``pairs`` those of each first end begin, and room for a number per node."""
+        """Where the pairs of each first end begin, and scratch space of one number per node."""
         counts = torch.bincount(self.pairs[0].cpu(), minlength=self.num_nodes)
         return torch.cat([counts.new_zeros(1), counts.cumsum(0)]), np.full(self.num_nodes, -1, np.int32)
 
     def induced(self, nodes: Tensor) -> tuple["EdgeSet", Tensor]:
-        """The edges among these nodes (sorted ids), in their numbering and with no columns, and which edges they are.
+        """The edges among these nodes (sorted ids), renumbered and without columns, and the ids of these edges.
 
         O(edges at the nodes), however large the graph.
         """
@@ -220,9 +221,9 @@ class EdgeSet:
 
 
 def undirected(score: Callable[[EdgeSet], Tensor]) -> Callable[[EdgeSet], Tensor]:
-    """Lets a score of undirected pairs take directed graphs: it then sees the undirected graph beneath.
+    """Extends a score of undirected pairs to directed graphs, by scoring the underlying undirected graph.
 
-    An arc has the score of its pair, so both directions score alike.
+    An arc gets the score of its pair, so both directions score alike.
     """
 
     @wraps(score)
@@ -235,7 +236,7 @@ def undirected(score: Callable[[EdgeSet], Tensor]) -> Callable[[EdgeSet], Tensor
 
 
 def check_data(data: object) -> Tensor:
-    """The ``edge_index`` of a graph; one clear line for what is none."""
+    """The ``edge_index`` of a graph; anything that is not a graph is refused with one clear line."""
     if not isinstance(data, Data):
         raise InputError(f"data is a {type(data).__name__}: a torch_geometric.data.Data is needed")
     index = data.get("edge_index")
@@ -245,7 +246,7 @@ def check_data(data: object) -> Tensor:
 
 
 def check_graph(data: Data) -> None:
-    """One clear line for whatever is wrong with the structure or the features of a graph."""
+    """Refuses a graph with an invalid structure or invalid features, with one clear line."""
     index = check_data(data)
     if index.dim() != 2 or index.shape[0] != 2:
         raise InputError(f"edge_index has shape {list(index.shape)}: [2, columns] is needed")
@@ -274,4 +275,4 @@ def check_graph(data: Data) -> None:
                 f"[{index.shape[1]}]"
             )
         if not bool(torch.isfinite(weight).all() and (weight > 0).all()):
-            raise InputError("edge_weight has values that are not positive and finite: an edge of weight 0 is no edge")
+            raise InputError("edge_weight has values that are not positive and finite: leave out edges of weight 0")

@@ -1,7 +1,7 @@
 """Effective resistance of large graphs: the projections of :mod:`gst.graph.resistance` in single precision.
 
-Sums over nodes are in double, so residuals still fall by 10⁻⁴, far below the error of random projections. Whatever is
-as long as the graph is allocated once and passed over as rarely as can be: memory is what bounds these loops.
+Sums over nodes are in double precision, so residuals still shrink by 10⁻⁴, far below the error of random projections.
+Memory bandwidth limits these loops: every array as large as the graph is allocated once and read as rarely as possible.
 """
 
 from collections.abc import Sequence
@@ -16,12 +16,12 @@ from gst.sparse.neighbours import row_sums
 from gst.sparse.sampler import mix
 
 LARGE = 1 << 19  # edges
-_BLOCK = 64  # right-hand sides solved together, as many as one hash has bits
+_BLOCK = 64  # right-hand sides solved together, one per bit of a hash
 _TOLERANCE = 1e-4
 _TINY = np.finfo(float).tiny
-_AHEAD = 16  # edges between a fetch and its use
-_HELD = 64  # rows summed in single precision before they are added in double
-_PIECE = 512  # rows whose sums are taken together; the number of threads changes nothing
+_AHEAD = 16  # edges between a prefetch and its use
+_SINGLE_ROWS = 64  # rows summed in single precision before the sum is added in double
+_PIECE = 512  # rows per partial sum; fixed, so that the number of threads does not change the result
 
 
 def projected_resistance(edges: EdgeSet, conductance: np.ndarray, k: int, seed: int) -> np.ndarray:
@@ -29,14 +29,14 @@ def projected_resistance(edges: EdgeSet, conductance: np.ndarray, k: int, seed: 
     system = LargeLaplacian(edges, conductance)
     u, v = edges.pairs.cpu().numpy()
     resistance = np.zeros(u.size)
-    room: list[np.ndarray] = []
+    work: list[np.ndarray] = []
     for begin in range(0, k, _BLOCK):
         width = min(_BLOCK, k - begin)
         if begin == 0 or width < _BLOCK:
-            room = [np.empty((edges.num_nodes, width), np.float32) for _ in range(4)]
-        right = room[0]
+            work = [np.empty((edges.num_nodes, width), np.float32) for _ in range(4)]
+        right = work[0]
         system.project(right, np.uint64(seed), np.uint64(begin))
-        _add_squares(u, v, system.solve(right, room[1:]), 1 / k, resistance)
+        _add_squares(u, v, system.solve(right, work[1:]), 1 / k, resistance)
     return resistance
 
 
@@ -46,31 +46,35 @@ class LargeLaplacian:
     def __init__(self, edges: EdgeSet, conductance: np.ndarray) -> None:
         self.component = edges.components.numpy()
         self.count = np.bincount(self.component)
-        weight, arcs = conductance.astype(np.float32), edges.neighbours
-        if edges.directed:  # both arcs of a pair conduct
-            pair, arcs = edges.beneath.column_edge[: edges.num_edges].cpu().numpy(), edges.beneath.neighbours
+        weight = conductance.astype(np.float32)
+        arcs = edges.neighbours
+        if edges.directed:  # opposite arcs are parallel conductors
+            pair = edges.beneath.column_edge[: edges.num_edges].cpu().numpy()
+            arcs = edges.beneath.neighbours
             weight = np.bincount(pair, conductance).astype(np.float32)
         self.start, self.source, self.value = arcs.start, arcs.source, -weight[arcs.edge]
-        self.pair, self.root = arcs.edge, np.sqrt(weight)
+        self.pair = arcs.edge
+        self.root = np.sqrt(weight)
         self.degree = row_sums(arcs.start, arcs.edge, weight, None, np.zeros(edges.num_nodes)).astype(np.float32)
 
     def project(self, right: np.ndarray, seed: np.uint64, begin: np.uint64) -> None:
-        """Makes ``right`` Bᵀ W^½ Qᵀ, columns ``begin`` … of the random signs Q."""
+        """Fills ``right`` with Bᵀ W^½ Qᵀ for the rows of the random signs Q from ``begin`` on."""
         over_rows(self.start, _signed_rows, self.start, self.source, self.pair, self.root, seed, begin, right)
 
-    def solve(self, residual: np.ndarray, room: Sequence[np.ndarray]) -> np.ndarray:
-        """L⁺ times the columns of ``residual``, the first of three arrays of ``room``; all four are used up.
+    def solve(self, residual: np.ndarray, work: Sequence[np.ndarray]) -> np.ndarray:
+        """L⁺ times the columns of ``residual``, until each residual is reduced by the factor 10⁻⁴.
 
-        A column is done when its residual fell by 10⁻⁴.
+        The result is the first of the three arrays of ``work``; all four are overwritten.
         """
         inverse = 1 / np.where(self.degree > 0, self.degree, np.float32(1))
-        given = np.einsum("ij,i,ij->j", residual, inverse, residual, dtype=np.float64)
+        right_norm = np.einsum("ij,i,ij->j", residual, inverse, residual, dtype=np.float64)
         self._centre(residual)
-        x, direction, image = room
-        for array in room:
+        x, direction, image = work
+        for array in work:
             array.fill(0)
         size = residual.shape
-        none, nothing = np.zeros((1, size[1]), np.float32), np.zeros(size[1], np.float32)
+        zero_row = np.zeros((1, size[1]), np.float32)
+        zeros = np.zeros(size[1], np.float32)
 
         def step_by(step: np.ndarray) -> np.ndarray:
             return _in_pieces(_step, *size, residual, direction, image, self.degree, inverse, step)
@@ -78,24 +82,24 @@ class LargeLaplacian:
         def turn_by(step: np.ndarray, ratio: np.ndarray) -> None:
             over_rows(np.arange(size[0] + 1), _turn, x, direction, residual, inverse, step, ratio)
 
-        energy = step_by(nothing)
-        turn_by(nothing, nothing)
-        # of a right-hand side in the null space only rounding is left, which no step can shrink
-        goal = np.maximum(_TOLERANCE**2 * energy, 1e-13 * given)
+        energy = step_by(zeros)
+        turn_by(zeros, zeros)
+        # a right-hand side in the null space leaves only rounding errors, which no step can reduce
+        goal = np.maximum(_TOLERANCE**2 * energy, 1e-13 * right_norm)
         for _ in range(20 * int(size[0] ** 0.5) + 200):
-            busy = energy > goal  # a column that is done must stand still: further steps divide zero by zero
-            if not busy.any():
+            active = energy > goal  # finished columns must not be updated: further steps divide zero by zero
+            if not active.any():
                 break
-            product(self.start, self.source, self.value, direction, none, relu=False, out=image)
-            bend = _in_pieces(_bend, *size, direction, image, self.degree)
-            step = np.where(busy, energy / np.maximum(bend, _TINY), 0).astype(np.float32)
+            product(self.start, self.source, self.value, direction, zero_row, relu=False, out=image)
+            curvature = _in_pieces(_curvature, *size, direction, image, self.degree)
+            step = np.where(active, energy / np.maximum(curvature, _TINY), 0).astype(np.float32)
             before, energy = energy, step_by(step)
-            turn_by(step, np.where(busy, energy / np.maximum(before, _TINY), 0).astype(np.float32))
+            turn_by(step, np.where(active, energy / np.maximum(before, _TINY), 0).astype(np.float32))
         self._centre(x)
         return x
 
     def _centre(self, x: np.ndarray) -> None:
-        """Takes out the part in the null space, which is the constants on each component."""
+        """Removes the part in the null space, which consists of the constants on each component."""
         mean = np.zeros((self.count.size, x.shape[1]))
         _add_by(self.component, x, mean)
         _subtract_by(self.component, (mean / self.count[:, None]).astype(np.float32), x)
@@ -113,9 +117,9 @@ def _signed_rows(
     begin: int,
     end: int,
 ) -> None:
-    """Rows of Bᵀ W^½ Qᵀ; the signs Q of a pair are the bits of a hash, taken from its lower end to its upper one.
+    """Rows of Bᵀ W^½ Qᵀ; the signs Q of a pair, directed from its lower to its upper end, are the bits of a hash.
 
-    Σ ±r is 2 Σ r·bit − Σ r: nothing depends on a bit, so that columns go through vector registers.
+    Σ ±r is 2 Σ r·bit − Σ r: without a branch on the bits, the columns are processed in vector registers.
     """
     salt, half = mix(mix(seed) ^ first), min(32, right.shape[1])
     for i in range(begin, end):
@@ -142,8 +146,8 @@ def _add_squares(u: np.ndarray, v: np.ndarray, x: np.ndarray, share: float, tota
         fetch(x, v[min(e + _AHEAD, v.size - 1)])
         square = np.float32(0)
         for c in range(x.shape[1]):
-            apart = x[u[e], c] - x[v[e], c]
-            square += apart * apart
+            difference = x[u[e], c] - x[v[e], c]
+            square += difference * difference
         total[e] += share * square
 
 
@@ -162,7 +166,7 @@ def _subtract_by(group: np.ndarray, mean: np.ndarray, x: np.ndarray) -> None:
 
 
 def _in_pieces(kernel: Any, rows: int, width: int, *args: Any) -> np.ndarray:
-    """Σ of what the kernel writes for every piece of rows, by column."""
+    """The sum over all pieces of rows of what the kernel computes for each, by column."""
     pieces = -(-rows // _PIECE)
     totals = np.empty((pieces, width))
     over_rows(np.arange(pieces + 1), kernel, *args, totals)
@@ -170,7 +174,7 @@ def _in_pieces(kernel: Any, rows: int, width: int, *args: Any) -> np.ndarray:
 
 
 @njit(cache=True, nogil=True)
-def _bend(
+def _curvature(
     direction: np.ndarray, image: np.ndarray, degree: np.ndarray, totals: np.ndarray, begin: int, end: int
 ) -> None:
     """dᵀ L d of every column; ``image`` is −A d."""
@@ -179,9 +183,9 @@ def _bend(
         total = totals[piece]
         total[:] = 0
         last = min((piece + 1) * _PIECE, direction.shape[0])
-        for held in range(piece * _PIECE, last, _HELD):
+        for first in range(piece * _PIECE, last, _SINGLE_ROWS):
             part[:] = 0
-            for i in range(held, min(held + _HELD, last)):
+            for i in range(first, min(first + _SINGLE_ROWS, last)):
                 for c in range(part.size):
                     part[c] += direction[i, c] * (degree[i] * direction[i, c] + image[i, c])
             total += part
@@ -205,9 +209,9 @@ def _step(
         total = totals[piece]
         total[:] = 0
         last = min((piece + 1) * _PIECE, residual.shape[0])
-        for held in range(piece * _PIECE, last, _HELD):
+        for first in range(piece * _PIECE, last, _SINGLE_ROWS):
             part[:] = 0
-            for i in range(held, min(held + _HELD, last)):
+            for i in range(first, min(first + _SINGLE_ROWS, last)):
                 for c in range(part.size):
                     left = residual[i, c] - step[c] * (degree[i] * direction[i, c] + image[i, c])
                     residual[i, c] = left

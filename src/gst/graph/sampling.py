@@ -1,7 +1,7 @@
-r"""Sampling edges without replacement, an exact number of them, with weights that undo its bias.
+r"""Samples an exact number of edges without replacement, with weights that correct the bias.
 
-Edge e of rate r_e gets a random arrival time T_e, exponential with mean 1/r_e; the first k to arrive are the sample.
-That draws one edge after the other, each time among those left with probability ∝ r_e. The score is
+Edge e with rate r_e gets a random arrival time T_e, exponential with mean 1/r_e; the first k to arrive are the sample.
+This is the same as drawing edges one by one, each among the remaining ones with probability ∝ r_e. The score is
 
 .. math:: s_e = -\ln T_e = \ln r_e + g_e, \quad g_e \text{ standard Gumbel},
 
@@ -15,7 +15,7 @@ from gst.graph.select import top_k
 
 
 def gumbel_scores(rates: Tensor, seed: int) -> Tensor:
-    """ln r_e plus Gumbel noise, float64: the k highest are a sample of k edges without replacement.
+    """ln r_e plus Gumbel noise, float64; the k highest are a sample of k edges without replacement.
 
     >>> gumbel_scores(torch.tensor([1.0, 1e9]), seed=0).argmax().item()
     1
@@ -26,18 +26,18 @@ def gumbel_scores(rates: Tensor, seed: int) -> Tensor:
 
 
 def inverse_inclusion(rates: Tensor, scores: Tensor, k: int) -> Tensor:
-    r"""Weights 1/π_e of the k edges of highest score, such that any weighted sum over the sample is unbiased.
+    r"""Weights 1/π_e of the k edges of highest score that make any weighted sum over the sample unbiased.
 
-    Let τ be the time of the (k+1)-th arrival. Whether a sampled e is in the sample depends, given all *other* arrivals,
-    only on whether it came before their k-th, which is τ; so
+    Let τ be the time of the (k+1)-th arrival. Given all *other* arrivals, a sampled e is in the sample if it arrives
+    before the k-th of them, which is τ; so
 
     .. math:: π_e = P(T_e < τ \mid T_{f \ne e}) = 1 - e^{-r_e τ}, \quad E[1_e / π_e] = 1
 
-    exactly, by taking the expectation over T_e first (Duffield, Lund & Thorup, JACM 2007). Edges that are not in the
-    sample get 0; where all are, they all get 1.
+    exactly, by taking the expectation over T_e first (Duffield, Lund & Thorup, JACM 2007). Edges outside the sample
+    get 0; if all edges are in it, all get 1.
     """
     if k == rates.numel():
         return torch.ones_like(scores)
     threshold = scores.kthvalue(rates.numel() - k).values  # the (k+1)-th highest, −ln τ
-    chance = -torch.expm1(-torch.exp(rates.double().log() - threshold))
-    return torch.where(top_k(scores, k), 1 / chance, 0)
+    probability = -torch.expm1(-torch.exp(rates.double().log() - threshold))
+    return torch.where(top_k(scores, k), 1 / probability, 0)

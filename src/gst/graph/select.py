@@ -1,4 +1,4 @@
-"""Exact budgets and exact top-k: which edges stay, once every edge has a score."""
+"""Exact budgets and exact top-k: which edges to keep, given a score for every edge."""
 
 from collections.abc import Callable
 
@@ -42,35 +42,35 @@ def top_k(scores: Tensor, k: int) -> Tensor:
         return torch.full_like(scores, k > 0, dtype=torch.bool)
     values = scores.detach().cpu().numpy()
     near, above = _near(values, k)
-    place = near.size - (k - above)
-    threshold = np.partition(near, place)[place]  # not in a kernel: numba takes seconds to compile it
+    position = near.size - (k - above)
+    threshold = np.partition(near, position)[position]  # not in a kernel: numba takes seconds to compile it
     return torch.from_numpy(_mask(values, threshold, k - above - int((near > threshold).sum()))).to(scores.device)
 
 
 def exchange(
-    keep: Tensor,
+    keep_mask: Tensor,
     scores: Tensor,
     count: int,
-    grow: Tensor | None = None,
+    grow_scores: Tensor | None = None,
     choose: Callable[[Tensor, int], Tensor] = top_k,
 ) -> Tensor:
-    """One update (drop → regrow): the ``count`` kept edges of lowest score give way to the pruned ones of highest.
+    """One update (drop → regrow): the ``count`` pruned edges of highest score replace the kept ones of lowest score.
 
-    ``grow``: what pruned edges are ranked by, where that is another score.
-    The budget stays exact, and an edge dropped here cannot regrow here. Ties go to the lower id among pruned edges and,
-    so that the lower id is again the one that stays, against the higher id among kept ones.
+    ``grow_scores``: a different score to rank pruned edges by. ``choose``: the top-k function.
+    The budget stays exact, and an edge dropped here cannot regrow here. In a tie the edge with the lower id is kept, or
+    regrown.
 
     >>> exchange(torch.tensor([True, True, False, False]), torch.tensor([0.1, 0.9, 0.2, 0.8]), 1).tolist()
     [False, True, False, True]
     """
-    worst = torch.where(keep, scores, -torch.inf)
-    best = (scores if grow is None else grow).masked_fill(keep, -torch.inf)
-    return choose(worst, int(keep.sum()) - count) | choose(best, count)
+    kept_scores = torch.where(keep_mask, scores, -torch.inf)
+    pruned_scores = (scores if grow_scores is None else grow_scores).masked_fill(keep_mask, -torch.inf)
+    return choose(kept_scores, int(keep_mask.sum()) - count) | choose(pruned_scores, count)
 
 
 @njit(cache=True)
 def _near(scores: np.ndarray, k: int) -> tuple[np.ndarray, int]:
-    """Keys of the scores that share the first 16 bits with the k-th highest, and how many scores are above those."""
+    """Keys of the scores that share the first 16 bits with the k-th highest, and the number of scores above them."""
     counts = np.zeros(1 << 16, np.int64)
     for score in scores:
         counts[_key(score) >> np.uint64(48)] += 1
@@ -89,7 +89,7 @@ def _near(scores: np.ndarray, k: int) -> tuple[np.ndarray, int]:
 
 @njit(cache=True)
 def _mask(scores: np.ndarray, threshold: np.uint64, ties: int) -> np.ndarray:
-    """Which are above the threshold; of those that equal it, the first so many."""
+    """Mask of the scores above the threshold and of the first ``ties`` scores equal to it."""
     mask = np.empty(scores.size, np.bool_)
     for e in range(scores.size):
         key = _key(scores[e])
@@ -100,7 +100,7 @@ def _mask(scores: np.ndarray, threshold: np.uint64, ties: int) -> np.ndarray:
 
 @njit(cache=True)
 def _key(score: float) -> np.uint64:
-    """An integer in the order of the scores; NaN above all numbers, −0 equal to 0."""
+    """An unsigned integer with the order of the scores; NaN above all numbers, −0 equal to 0."""
     if np.isnan(score):
         return np.uint64(0xFFFFFFFFFFFFFFFF)
     bits = np.float64(score + 0.0).view(np.uint64)

@@ -1,4 +1,4 @@
-"""Triangles on every edge, the ground that structural similarities stand on."""
+"""The number of triangles on every edge, the basis of structural similarities."""
 
 import numpy as np
 import torch
@@ -10,7 +10,7 @@ from gst.graph.edgeset import EdgeSet, undirected
 
 @undirected
 def triangles(edges: EdgeSet) -> Tensor:
-    """Number of triangles that each edge closes, int64; of a directed graph, in the undirected graph beneath.
+    """Number of triangles that each edge closes, int64; for a directed graph, in the underlying undirected graph.
 
     Nodes are ranked by degree and edges point from the lower to the higher rank, so that no node has more than √(2E)
     of them: O(E^1.5) time at worst, O(N + E) memory.
@@ -27,7 +27,7 @@ def triangles(edges: EdgeSet) -> Tensor:
 
 @njit(cache=True)
 def _orient(u: np.ndarray, v: np.ndarray, rank: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Every edge twice: listed with its lower end, sorted by the higher one, and with its higher end.
+    """Every edge twice: in the list of its lower end, sorted by the higher one, and in the list of its higher end.
 
     ``higher[higher_start[a] : higher_start[a + 1]]`` are the higher neighbours of a; the positions in ``higher`` number
     the edges. ``lower`` likewise, with the position in ``higher`` and the edge id of each entry.
@@ -69,8 +69,8 @@ def _count(
     higher_start: np.ndarray,
     higher: np.ndarray,
 ) -> np.ndarray:
-    """A triangle a < b < c is found once: at b, whose higher neighbours are marked, by walking those of a beyond b."""
-    found = np.zeros(edge.size, np.int32)
+    """Finds every triangle a < b < c once: at b, whose higher neighbours are marked, by a scan of a's beyond b."""
+    at_position = np.zeros(edge.size, np.int32)
     mark = np.full(lower_start.size - 1, -1, np.int64)
     for b in range(mark.size):
         for bc in range(higher_start[b], higher_start[b + 1]):
@@ -80,13 +80,13 @@ def _count(
             for ac in range(ab + 1, higher_start[lower[i] + 1]):
                 bc = mark[higher[ac]]
                 if bc >= 0:
-                    found[ab] += 1
-                    found[ac] += 1
-                    found[bc] += 1
+                    at_position[ab] += 1
+                    at_position[ac] += 1
+                    at_position[bc] += 1
         for bc in range(higher_start[b], higher_start[b + 1]):
             mark[higher[bc]] = -1
 
     counts = np.empty(edge.size, np.int64)
     for i in range(edge.size):
-        counts[edge[i]] = found[position[i]]
+        counts[edge[i]] = at_position[position[i]]
     return counts

@@ -1,21 +1,18 @@
-r"""What a forward pass costs, counted: multiply–accumulates (MACs) of its matrix products.
+r"""What a forward pass costs: the multiply–accumulates (MACs) of its matrix products.
 
-A sparse graph saves the products with A and nothing else:
+A sparse graph saves nothing but products with A:
 
 .. math:: \underbrace{N·F·H}_{\text{dense part, stays}} + \underbrace{\mathrm{nnz}(A)·H}_{\text{sparse part, shrinks}}
 
-with nnz the arcs and the whole diagonal, features that are mostly zeros at their non-zeros, and A·X·W in the order that
-:func:`gst.nn.layers.propagate` takes. Scaling by degrees, softmax, bias, normalisation and activation
-are no products.
+nnz counts the arcs and the whole diagonal; sparse features count by their non-zeros; A·X·W is taken in the order that
+:func:`gst.nn.layers.propagate` chooses. Scaling by degrees, softmax, bias, normalisation and activation are not
+products.
 """
 
 from dataclasses import dataclass
 
-from torch import Tensor
-
 from gst.nn.backbones import Backbone
 from gst.nn.features import Features, SparseFeatures
-from gst.nn.layers import GATLayer, Layer, sums_first
 
 
 @dataclass(frozen=True)
@@ -31,31 +28,22 @@ class Macs:
 
 
 def count_macs(model: Backbone, x: Features, nnz: int) -> Macs:
-    """``x``: the features in the layout that is multiplied; ``nnz``: entries of A, the diagonal among them."""
-    nodes, dense, sparse = x.shape[0], 0, 0
-    for i, layer in enumerate(_layers(model)):
-        inputs, outputs = layer.weight.shape
-        thin = i == 0 and isinstance(x, SparseFeatures)
-        product = _nonzeros(x) * outputs if thin else nodes * inputs * outputs
-        dense += product if layer.root is None else 2 * product  # W_root
-        if isinstance(layer, GATLayer):
-            dense += 2 * nodes * outputs  # a_s·h and a_t·h of every node
-            sparse += nnz * outputs
-            continue
-        sparse += nnz * (inputs if not thin and sums_first(nodes, nodes, nnz, inputs, outputs) else outputs)
-    return Macs(dense, sparse)
+    """``x``: the features in the layout that is multiplied; ``nnz``: entries of A, including the diagonal."""
+    stored = x.pattern.nnz if isinstance(x, SparseFeatures) else None
+    counts = [layer.macs(x.shape[0], nnz, None if i else stored) for i, layer in enumerate(model.stack)]
+    return Macs(sum(dense for dense, _ in counts), sum(sparse for _, sparse in counts))
 
 
 def paper_macs(model: Backbone, nodes: int, sparsity: float = 0.0) -> int:
-    """The paper's convention: products with weights alone, as if they too shrank by 1 − s.
+    """The paper's convention: products with weights alone, as if they also shrank by 1 − s.
 
-    N·F·H + N·H·C of its tables; it overstates what is saved wherever the dense part is the larger one.
+    N·F·H + N·H·C in its tables; it overstates the savings wherever the dense part is the larger one.
     """
-    return round((1 - sparsity) * sum(nodes * layer.weight.numel() for layer in _layers(model)))
+    return round((1 - sparsity) * sum(nodes * layer.weight.numel() for layer in model.stack))
 
 
 def amdahl_limit(share: float, kept: float) -> float:
-    r"""The largest speed-up: only a share p of the time shrinks, and no further than to the share r that is kept.
+    r"""The largest speed-up if a share p of the time shrinks to the share r that is kept.
 
     .. math:: \frac{1}{(1 − p) + p·r}
 
@@ -63,11 +51,3 @@ def amdahl_limit(share: float, kept: float) -> float:
     (4.0, 2.0, 1.0)
     """
     return 1 / ((1 - share) + share * kept)
-
-
-def _nonzeros(x: Features) -> int:
-    return x.numel() if isinstance(x, Tensor) else x.pattern.nnz
-
-
-def _layers(model: Backbone) -> list[Layer]:
-    return list(model.layers)  # type: ignore[arg-type]

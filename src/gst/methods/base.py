@@ -1,47 +1,268 @@
-"""What sparsifiers share: budget, selection, and their faces as a PyG transform or as an estimator."""
+"""The contract of every sparsifier: named arguments, ``search``, ``fit``, ``transform``."""
 
+import sys
+import time
 import warnings
-from dataclasses import dataclass, field
+from abc import abstractmethod
+from dataclasses import dataclass, field, fields
 from os import PathLike
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
 from torch_geometric.transforms import BaseTransform
 
-from gst.base.arguments import check_options
 from gst.base.errors import AgreementWarning, InputError
 from gst.base.modes import plain_torch
+from gst.base.versions import of_method
+from gst.data.registry import published_name
 from gst.graph.edgeset import EdgeSet, check_data
 from gst.graph.select import budget, top_k
-from gst.storage.cache import Cache
-from gst.storage.checkpoint import NoCheckpoint, opened
+from gst.methods.found import Found
+from gst.methods.result import Result
+from gst.storage.cache import BaseCache, Content
+from gst.storage.checkpoint import BaseCheckpoint, opened
 from gst.train.models import check_model
-from gst.train.run import Problem
-from gst.train.settings import make_settings
+from gst.train.presets import preset
+from gst.train.run import Run
+from gst.train.settings import Batching, Config, Training, check_names, make_config
 from gst.train.trainer import Watcher, silent
 
 LEAST_AGREEMENT = 0.98  # share of the dense model's answers that a sparse graph should keep
 
 
-class TopologySparsifier(BaseTransform):
-    """Keeps the edges of highest score. A subclass says only how edges are scored.
+@dataclass(kw_only=True, eq=False, repr=False)
+class Sparsifier(BaseTransform):
+    """A method that makes a graph sparse. Its arguments are its fields; a subclass says how it searches.
+
+    Arguments of training that are None take the value that goes with a published data set (:mod:`gst.train.presets`),
+    for any other the default in brackets.
 
     Args:
         sparsity: share of edges to remove.
         keep: number of edges to keep, instead of a share.
-        seed: of whatever is random.
+        backbone: the network, ``"gcn"``, ``"gin"``, ``"gat"``, ``"sage"``, ``"cluster-gcn"`` or one you registered.
+        model: your own ``nn.Module`` of PyG ``MessagePassing`` layers, instead of a backbone; a copy is trained.
+        seed: of all random numbers.
+        anchor_epochs: E, epochs on the full graph [200].
+        sparse_epochs: D, epochs on the sparse graph [400].
+        hidden: width of the hidden layers [512].
+        layers: number of graph convolutions [2].
+        residual: a learnable skip connection around each layer [False].
+        norm: ``"layer"`` for LayerNorm between layers ["none"].
+        heads: attention heads of GAT [8].
+        dropout: share of features dropped before each layer [0.5].
+        lr: learning rate of Adam [0.001].
+        weight_decay: ℓ2 penalty [5e-4].
+        inductive: hide validation and test nodes and their edges from training [False].
+        device: torch device ["cpu"].
+        batch: what a training step sees: ``"full"``, ``"clusters"`` or ``"neighbors"`` ["full"].
+        loader: who draws mini-batches, ``"gst"`` or ``"pyg"`` ["gst"].
+        clusters: number of clusters, 0: one per 500 nodes [0].
+        clusters_per_batch: clusters in a step [16].
+        batch_nodes: training nodes in a step with sampled neighbourhoods [1024].
+        fanout: neighbours drawn per node and layer [10].
+        cache: whether what can be reused is kept on disk (never of an own ``model``), or the cache to keep it in.
+        watch: called with a :class:`~gst.train.trainer.Progress` after every epoch.
+        checkpoint: folder for the state of ``fit``; the same call in a later process goes on from there.
+
+    ``fit`` sets ``result_`` (the :class:`~gst.Result` that :func:`gst.sparsify` returns), ``found_`` (what the search
+    came back with, one value per edge) and ``edges_``.
     """
 
-    def __init__(self, sparsity: float | None = None, keep: int | None = None, *, seed: int = 0) -> None:
-        check_budget(sparsity, keep)
-        check_options(type(self).__name__, seed=(seed, int, lambda v: 0 <= v < 2**63, "a number from 0 to 2^63"))
-        self.sparsity, self.keep, self.seed = sparsity, keep, seed
+    sparsity: float | None = None
+    keep: int | None = None
+    backbone: str = "gcn"
+    model: nn.Module | None = None
+    seed: int = 0
+    anchor_epochs: int | None = None
+    sparse_epochs: int | None = None
+    hidden: int | None = None
+    layers: int | None = None
+    residual: bool | None = None
+    norm: str | None = None
+    heads: int | None = None
+    dropout: float | None = None
+    lr: float | None = None
+    weight_decay: float | None = None
+    inductive: bool | None = None
+    device: str | None = None
+    batch: str | None = None
+    loader: str | None = None
+    clusters: int | None = None
+    clusters_per_batch: int | None = None
+    batch_nodes: int | None = None
+    fanout: int | None = None
+    cache: bool | BaseCache = True
+    watch: Watcher = silent
+    checkpoint: BaseCheckpoint | str | PathLike[str] | None = None
 
+    name: ClassVar[str] = ""  # by which it is registered
+    kind: ClassVar[str]  # "topology": scores the graph alone; "learned": trains
+    complexity: ClassVar[str] = "–"  # of a learned method in epochs, each O(|E|·h + N·F·h)
+    reference: ClassVar[str] = "–"
+    configs: ClassVar[tuple[type[Config], ...]] = (Training, Batching)  # the frozen configs that its arguments fill
+    takes_trained_model: ClassVar[bool] = False  # whether ``model`` is used as it is
+    transductive_only: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        self.check()
+
+    def check(self) -> None:
+        """Refuses bad arguments before any work; a subclass adds its own. What depends on the data is for ``fit``."""
+        budget(self.keep if type(self.keep) is int and self.keep > 0 else 1, self.sparsity, self.keep)
+        check_model(self.model)
+        for config in self.configs:
+            self.config(config)
+
+    # ---- arguments
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Every argument by name, as scikit-learn has it."""
+        return {argument.name: getattr(self, argument.name) for argument in fields(self)}
+
+    def set_params(self, **params: Any) -> Self:
+        """Sets arguments; one line for a name or a value that is not known."""
+        before = self.get_params()
+        check_names(type(self).__name__, params, before)
+        try:
+            self._assign(params)
+            self.check()
+        except InputError:
+            self._assign(before)
+            raise
+        return self
+
+    def _assign(self, params: dict[str, Any]) -> None:
+        for name, value in params.items():
+            setattr(self, name, value)
+
+    def config(self, kind: type[Any], data: Data | None = None) -> Any:
+        """One of the method's frozen configs: the arguments given, over the settings that go with the data."""
+        return make_config(kind, {} if data is None else self.preset(data), self.get_params())
+
+    def preset(self, data: Data) -> dict[str, Any]:
+        """The settings that go with the data, where it is a published data set."""
+        values = preset(published_name(data), self.backbone)
+        return {**values, "inductive": False} if self.transductive_only else values
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The arguments that only this method has, beside those of its configs."""
+        return {name: getattr(self, name) for name in own_arguments(type(self))}
+
+    def settings(self, data: Data) -> dict[str, Any]:
+        """All that the search depends on besides training and batches: the method's configs and its options."""
+        configs = [self.config(kind, data) for kind in self.configs if kind not in (Training, Batching)]
+        return {name: value for config in configs for name, value in config.model_dump().items()} | self.options
+
+    # ---- the work
+
+    @abstractmethod
+    def search(self, run: Run, num_kept: int) -> Found:
+        """The sparse graph with exactly ``num_kept`` edges, and a model on it."""
+
+    def run(self, data: Data, checkpoint: BaseCheckpoint | None = None) -> Run:
+        """What a search works on."""
+        return Run(
+            data,
+            backbone=self.backbone,
+            model=self.model,
+            trained=self.takes_trained_model and self.model is not None,
+            training=self.config(Training, data),
+            batching=self.config(Batching, data),
+            cache=self.cache,
+            watch=self.watch,
+            checkpoint=checkpoint,
+        )
+
+    @plain_torch()
+    def fit(self, data: Data, *, dense: bool = False, retrain: bool = False, distill: bool = False) -> Self:
+        """Finds the sparse graph of ``data`` and measures it.
+
+        Args:
+            data: a PyG ``Data`` with x, y, edge_index and the three split masks.
+            dense: also train on the full graph for as many epochs, for ``metrics["dense_test"]`` and
+                ``metrics["agreement"]``: the share of all nodes (of several labels: of nodes and labels) that the
+                returned model answers on the sparse graph as the dense model does on all edges. Deploy has the
+                agreement in any case. Below 0.98 an :class:`~gst.base.errors.AgreementWarning` says so.
+            retrain: also train a fresh model on the sparse graph, for ``metrics["retrain_test"]``.
+            distill: also train a fresh model on the sparse graph that learns from the dense model's answers at nodes
+                outside validation and test, for ``metrics["distilled_test"]``, and the control without any edge, for
+                ``metrics["edgeless_test"]``.
+        """
+        start = time.perf_counter()
+        measures = {"dense": dense, "retrain": retrain, "distill": distill}
+        with opened(self.checkpoint) as checkpoint:
+            run = self.run(data, checkpoint)
+            run.begin(self.identity(run, **measures))
+            self.fit_run(run, **measures)
+            self.result_.metrics["seconds"]["total"] = checkpoint.before + time.perf_counter() - start
+        warn_of_agreement(self.result_)
+        return self
+
+    @plain_torch()
+    def fit_run(self, run: Run, *, dense: bool = False, retrain: bool = False, distill: bool = False) -> Self:
+        """The same for a run at hand, which may serve many fits."""
+        self.edges_ = run.edges.to(torch.device("cpu"))
+        self.found_ = self.search(run, budget(self.edges_.num_edges, self.sparsity, self.keep))
+        params = {"method": self.name or type(self).__name__, "options": self.settings(run.data)}
+        self.result_ = Result.measured(run, self.found_, params, dense=dense, retrain=retrain, distill=distill)
+        return self
+
+    def identity(self, run: Run, **measures: bool) -> dict[str, Any]:
+        """What the outcome depends on besides the run: an interrupted fit goes on only with the same."""
+        method = self.name or type(self).__name__
+        amount = {"sparsity": self.sparsity, "keep": self.keep}
+        return {"method": method, "search": of_method(method), **self.settings(run.data), **amount, **measures}
+
+    def transform(self, data: Data) -> Data:
+        """The sparse graph: ``data`` with only the kept columns of ``edge_index`` and of every edge-level attribute."""
+        if not hasattr(self, "result_"):
+            raise InputError(f"this {type(self).__name__} has not been fitted: call fit(data) first")
+        mask = self.result_.edge_mask
+        if check_data(data).shape[1] != mask.numel():
+            raise InputError(
+                f"data has {data.edge_index.shape[1]} columns, the fitted graph {mask.numel()}: "
+                "transform takes the graph that fit has seen"
+            )
+        return self.edges_.sparse_graph(data, self.found_.keep_mask)
+
+    def forward(self, data: Data) -> Data:
+        """As a transform of PyG: fits and gives the sparse graph."""
+        return self.fit(data).result_.graph
+
+    def __repr__(self) -> str:
+        amount = f"sparsity={self.sparsity}" if self.keep is None else f"keep={self.keep}"
+        network = self.backbone if self.model is None else type(self.model).__name__
+        return f"{type(self).__name__}({network}, {amount})"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class LearnedSparsifier(Sparsifier):
+    """A sparsifier that trains while it searches; a subclass defines ``search``."""
+
+    model: nn.Module | None = field(default=None, kw_only=False)
+
+    kind: ClassVar[str] = "learned"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class TopologySparsifier(Sparsifier):
+    """Keeps the edges of highest score, by the graph alone; a subclass says only how edges are scored.
+
+    As a transform it needs neither labels nor features. ``fit`` trains a fresh model on the sparse graph.
+    """
+
+    sparsity: float | None = field(default=None, kw_only=False)
+    keep: int | None = field(default=None, kw_only=False)
+
+    kind: ClassVar[str] = "topology"
+
+    @abstractmethod
     def edge_scores(self, edges: EdgeSet) -> Tensor:
         """One score per edge."""
-        raise NotImplementedError
 
     @plain_torch()
     def score(self, data: Data) -> Tensor:
@@ -49,137 +270,82 @@ class TopologySparsifier(BaseTransform):
         edges = EdgeSet.from_data(data)
         return edges.to_columns(self.edge_scores(edges).double(), torch.inf)
 
-    @plain_torch()
     def select(self, edges: EdgeSet) -> tuple[Tensor, Tensor]:
         """Which edges stay, and the score of each."""
+        return self._top(edges, budget(edges.num_edges, self.sparsity, self.keep))
+
+    @plain_torch()
+    def _top(self, edges: EdgeSet, num_kept: int) -> tuple[Tensor, Tensor]:
         scores = self.edge_scores(edges).double()
-        return top_k(scores, budget(edges.num_edges, self.sparsity, self.keep)), scores
+        return top_k(scores, num_kept), scores
 
     @plain_torch()
     def forward(self, data: Data) -> Data:
         edges = EdgeSet.from_data(data)
         return edges.sparse_graph(data, self.select(edges)[0])
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({_amount(self.sparsity, self.keep)})"
-
-
-@dataclass(frozen=True)
-class Found:
-    """What the search of a learned sparsifier comes back with."""
-
-    keep: Tensor  # [E] which edges stay
-    scores: Tensor  # [E] what each is worth
-    model: nn.Module  # trained on the sparse graph
-    logits: Tensor  # [N, classes] of that model on that graph
-    val: float
-    seconds: dict[str, float]
-    history: list[dict[str, Any]] = field(default_factory=list)
-    agreement: float | None = None  # with the dense model, where the search has one
-
-
-class LearnedSparsifier:
-    """An estimator: ``fit`` returns self, learned values end in ``_``. A subclass says only how it searches.
-
-    Args:
-        model: any ``nn.Module`` of PyG ``MessagePassing`` layers, trained as a copy; instead of ``backbone``.
-        backbone: ``"gcn"``, ``"gin"``, ``"gat"``, ``"sage"`` or ``"cluster-gcn"``.
-        sparsity: share of edges to remove.
-        keep: number of edges to keep, instead of a share.
-        cache: whether what can be reused is kept on disk (never of an own ``model``), or the :class:`~gst.storage.cache.Cache`.
-        watch: called with a :class:`~gst.train.trainer.Progress` after every epoch.
-        checkpoint: folder for the state of ``fit``, which the same call in a later process goes on with.
-        settings: any field of :class:`~gst.train.settings.Settings`; the rest is the paper's choice for ``data.name``.
-
-    ``fit`` sets ``mask_`` and ``scores_`` (one per column of ``edge_index``), ``keep_`` (one per edge), ``edges_``,
-    ``model_``, ``logits_``, ``val_``, ``history_``, ``seconds_``, ``settings_`` and ``agreement_``: the share of nodes
-    answered as by the dense model, where there is one (recipe deploy), else None.
-    """
-
-    def __init__(
-        self,
-        model: nn.Module | None = None,
-        *,
-        backbone: str = "gcn",
-        sparsity: float | None = None,
-        keep: int | None = None,
-        cache: bool | Cache = True,
-        watch: Watcher = silent,
-        checkpoint: NoCheckpoint | str | PathLike[str] | None = None,
-        **settings: Any,
-    ) -> None:
-        check_budget(sparsity, keep)
-        check_model(model)
-        make_settings(None, backbone, settings)
-        self.model, self.backbone, self.sparsity, self.keep = model, backbone, sparsity, keep
-        self.cache, self.watch, self.checkpoint, self.settings = cache, watch, checkpoint, settings
-
-    def options(self) -> dict[str, Any]:
-        """Arguments of the method's own, where it has any: with the problem, all that its search depends on."""
-        return {}
-
-    def search(self, problem: Problem, kept: int, **given: Any) -> Found:
-        """The sparse graph with exactly ``kept`` edges."""
-        raise NotImplementedError
-
-    @plain_torch()
-    def fit(self, data: Data, **given: Any) -> Self:
-        """Finds the sparse graph of ``data``."""
-        chosen: dict[str, Any] = {
-            "backbone": self.backbone,
-            "model": self.model,
-            "cache": self.cache,
-            "watch": self.watch,
-        }
-        with opened(self.checkpoint) as place:
-            problem = Problem(data, checkpoint=place, **chosen, **self.settings)
-            problem.begin(method=type(self).__name__, sparsity=self.sparsity, keep=self.keep, **self.options())
-            self.fit_problem(problem, **given)
-        warn_below(self.agreement_, repr(self), stacklevel=4)
-        return self
-
-    @plain_torch()
-    def fit_problem(self, problem: Problem, **given: Any) -> Self:
-        """The same for a problem that is already set up."""
-        found = self.search(problem, budget(problem.edges.num_edges, self.sparsity, self.keep), **given)
-        self.settings_, self.edges_ = problem.settings, problem.edges.to(torch.device("cpu"))
-        self.keep_, self.logits_ = found.keep.cpu(), found.logits.cpu()
-        self.mask_ = self.edges_.to_columns(self.keep_, True)
-        self.scores_ = self.edges_.to_columns(found.scores.cpu().double(), torch.inf)
-        self.model_, self.val_, self.seconds_, self.history_ = found.model, found.val, found.seconds, found.history
-        self.agreement_ = found.agreement
-        return self
+    def reweighted(self, data: Data, num_kept: int) -> Data | None:
+        """The sparse graph with weights of the method's own; None where it gives none."""
+        return None
 
     def transform(self, data: Data) -> Data:
-        """The sparse graph: ``data`` with only the kept columns of ``edge_index`` and of every edge-level attribute."""
-        if not hasattr(self, "mask_"):
-            raise InputError(f"this {type(self).__name__} has not been fitted: call fit(data) first")
-        if check_data(data).shape[1] != self.mask_.numel():
-            raise InputError(
-                f"data has {data.edge_index.shape[1]} columns, the fitted graph {self.mask_.numel()}: "
-                "transform takes the graph that fit has seen"
-            )
-        return self.edges_.sparse_graph(data, self.keep_)
+        """The sparse graph of the data that was fitted, or, without ``fit``, of any."""
+        return super().transform(data) if hasattr(self, "result_") else self(data)
 
-    def fit_transform(self, data: Data) -> Data:
-        return self.fit(data).transform(data)
+    def search(self, run: Run, num_kept: int) -> Found:
+        edges = run.edges.to(torch.device("cpu"))
+        clock = run.checkpoint.clock
+
+        def select() -> Content:
+            start = clock()
+            keep_mask, scores = self._top(edges, num_kept)
+            return {"kept": keep_mask, "scores": scores}, {"seconds": clock() - start}
+
+        depends = {**self.identity(run), **run.depends_on_all, "num_kept": num_kept}
+        tensors, meta = run.checkpoint.store.get("selection", depends, select)
+        keep_mask = tensors["kept"]
+        start = clock()
+        weighted = self.reweighted(run.data, num_kept)
+        trained_on = run if weighted is None else run.on(weighted)
+        trained_mask = keep_mask if weighted is None else None
+        network, fresh = trained_on.train_fresh(trained_mask, "retrain")
+        return Found(
+            keep_mask,
+            tensors["scores"],
+            network.module,
+            logits=trained_on.answers(network, trained_mask),
+            val=fresh["retrain_val"],
+            test=fresh["retrain_test"],
+            seconds={"anchor": 0.0, "topology": meta["seconds"], "sparse": clock() - start},
+            fresh=True,
+            graph=weighted,
+        )
 
     def __repr__(self) -> str:
-        network = self.backbone if self.model is None else type(self.model).__name__
-        return f"{type(self).__name__}({network}, {_amount(self.sparsity, self.keep)})"
+        return f"{type(self).__name__}({f'sparsity={self.sparsity}' if self.keep is None else f'keep={self.keep}'})"
 
 
-def warn_below(agreement: float | None, who: str, stacklevel: int) -> None:
+def own_arguments(method: type[Sparsifier]) -> list[str]:
+    """The names of the arguments that are neither every method's nor of one of its configs."""
+    shared = {argument.name for argument in fields(Sparsifier)}
+    shared |= {name for config in method.configs for name in config.model_fields}
+    return [argument.name for argument in fields(method) if argument.name not in shared]
+
+
+def warn_of_agreement(result: Result) -> None:
     """Warns where fewer answers than :data:`LEAST_AGREEMENT` are those of the dense model."""
+    agreement = result.metrics.get("agreement")
     if agreement is not None and agreement < LEAST_AGREEMENT:
-        text = f"{who}: only {agreement:.1%} of the answers are those of the dense model (below {LEAST_AGREEMENT:.0%})"
-        warnings.warn(text, AgreementWarning, stacklevel=stacklevel)
+        which = f"{result.metrics['method']} at sparsity {result.metrics['sparsity']:.1%}"
+        text = (
+            f"{which}: only {agreement:.1%} of the answers are those of the dense model (below {LEAST_AGREEMENT:.0%})"
+        )
+        warnings.warn(text, AgreementWarning, stacklevel=_users_level())
 
 
-def check_budget(sparsity: float | None, keep: int | None) -> None:
-    """Refuses a bad budget before any work; how many edges there are is not known yet."""
-    budget(keep if type(keep) is int and keep > 0 else 1, sparsity, keep)
-
-
-def _amount(sparsity: float | None, keep: int | None) -> str:
-    return f"sparsity={sparsity}" if keep is None else f"keep={keep}"
+def _users_level() -> int:
+    """The stack level of the first caller outside gst, as ``warnings.warn`` counts it from the function above."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in ("gst", "contextlib"):
+        level, frame = level + 1, frame.f_back
+    return level

@@ -1,60 +1,88 @@
-"""GST's recipe "deploy": the edges that a trained model needs to keep its answers."""
+"""Deploy: the edges that a trained model needs to keep its answers."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
 from gst.base.versions import of_method
-from gst.methods.base import Found
+from gst.methods.base import LearnedSparsifier
+from gst.methods.found import Found
 from gst.methods.greedy.divergence import Target
 from gst.methods.greedy.path import Path, follow, make_search
+from gst.methods.registry import register
 from gst.nn.network import Network
 from gst.storage.cache import Content
 from gst.storage.files import flatten, unflatten
-from gst.train.run import Dense, Problem
+from gst.train.run import Run
 from gst.train.trainer import Progress
 
-MARKS = 50  # shares of all edges at which validation looks at a path, and its state can be saved
+MARKS = 50  # shares of all edges at which a path is validated and its state can be saved
 
 
-def deploy(problem: Problem, kept: int, trained: bool = False) -> Found:
-    """The ``kept`` edges on the path of the model trained on all edges, with that model as it is.
+@register("deploy")
+@dataclass(kw_only=True, eq=False, repr=False)
+class Deploy(LearnedSparsifier):
+    r"""Keeps the edges that a trained model needs for its answers; the model itself is not touched.
 
-    ``trained``: the user's model is that model; else it is trained first, plainly, for E + D epochs.
+    .. math:: M ← M + \arg\min_{e ∉ M} D_T(M + e), \quad M = ∅ \text{ at first}
+
+    D_T is the divergence of the model's answers on M from those on all edges
+    (:class:`~gst.methods.greedy.divergence.Target`). Where most edges stay, those that go are sought instead. One path
+    serves every sparsity. What is kept are the answers about *these* nodes with *these* features; a model trained from
+    scratch on the sparse graph is another matter (``retrain=True`` measures it).
+
+    ``Deploy(model)`` takes your trained model with the weights it has; ``Deploy(backbone=…)`` first trains one on all
+    edges, E + D epochs.
+
+    Arguments are those of :class:`~gst.methods.base.Sparsifier`.
+
+    >>> import gst
+    >>> data = gst.load("synthetic:nodes=200,degree=8")
+    >>> est = gst.Deploy(sparsity=0.8, hidden=8, anchor_epochs=5, sparse_epochs=5, cache=False).fit(data)
+    >>> metrics = est.result_.metrics
+    >>> metrics["edges_kept"] == metrics["edges_total"] - round(0.8 * metrics["edges_total"])
+    True
     """
-    if trained:
-        problem.dense = _as_it_is(problem)
-    network, edges = problem.network(), problem.edges
-    network.module.load_state_dict(problem.dense.model)
-    network.module.eval()
-    way = Way()
-    if 0 < kept < edges.num_edges:
-        way = find_way(problem, network, kept)
-        scores = way.path.scores(kept, edges.num_edges).to(problem.device)
-    else:
-        scores = torch.full((edges.num_edges,), float(kept > 0), dtype=torch.float64, device=problem.device)
-    keep = scores > 0
-    with torch.no_grad():
-        logits = network.logits(edges.subset(keep))
-    val = problem.task.score(logits[problem.task.val], "val")
-    seconds = {"anchor": problem.dense.meta["seconds"], "topology": 0.0, "sparse": way.seconds}
-    history = [step for step in way.history if (step["kept"] >= kept if way.path.down else step["kept"] <= kept)]
-    return Found(keep, scores, network.module, logits, val, seconds, history, problem.agreement(logits))
+
+    complexity: ClassVar[str] = "E + D epochs, one greedy path"
+    reference: ClassVar[str] = "this project"
+    takes_trained_model: ClassVar[bool] = True
+
+    def search(self, run: Run, num_kept: int) -> Found:
+        edges = run.edges
+        network = run.network()
+        network.module.load_state_dict(run.dense.model)
+        network.module.eval()
+        record = PathRecord()
+        if 0 < num_kept < edges.num_edges:
+            record = find_path(run, network, num_kept)
+            scores = record.path.scores(num_kept, edges.num_edges).to(run.device)
+        else:
+            scores = torch.full((edges.num_edges,), float(num_kept > 0), dtype=torch.float64, device=run.device)
+        keep_mask = scores > 0
+        with torch.no_grad():
+            logits = network.logits(edges.subset(keep_mask))
+        return Found(
+            keep_mask,
+            scores,
+            network.module,
+            logits,
+            val=run.task.score(logits[run.task.val], "val"),
+            seconds={"anchor": run.dense.seconds, "topology": 0.0, "sparse": record.seconds},
+            history=[mark for mark in record.history if _is_before(mark["kept"], num_kept, record.path.down)],
+            agreement=run.agreement(logits),
+        )
 
 
-@torch.no_grad()
-def _as_it_is(problem: Problem) -> Dense:
-    network, task = problem.network(), problem.task
-    network.module.eval()
-    logits = network.logits(problem.edges)
-    scores = {f"dense_{split}": task.score(logits[getattr(task, split)], split) for split in ("val", "test")}
-    return Dense(network.module.state_dict(), logits, {**scores, "seconds": 0.0})
+def _is_before(mark: int, num_kept: int, down: bool) -> bool:
+    """Whether a path that ends with ``num_kept`` edges has passed a mark."""
+    return mark >= num_kept if down else mark <= num_kept
 
 
 @dataclass
-class Way:
+class PathRecord:
     """A path and how it was found."""
 
     path: Path = field(default_factory=Path)
@@ -62,50 +90,52 @@ class Way:
     seconds: float = 0.0
 
 
-def find_way(problem: Problem, network: Network, kept: int) -> Way:
-    """A path to ``kept`` edges or beyond; one that is stored is used and, where it is too short, extended."""
-    way = Way(Path.towards(kept, problem.edges, network))
-    steps, down = way.path.steps(kept, problem.edges.num_edges), way.path.down
-    depends = {**problem.depends, "sparse_epochs": problem.settings.sparse_epochs}
-    depends |= {"search": of_method("deploy"), "direction": "down" if down else "up"}
+def find_path(run: Run, network: Network, num_kept: int) -> PathRecord:
+    """A path to ``num_kept`` edges or beyond; a stored one is used and, where it is too short, extended."""
+    new = PathRecord(Path.towards(num_kept, run.edges, network))
+    steps, down = new.path.steps(num_kept, run.edges.num_edges), new.path.down
+    depends = {**run.depends_on_all, "search": of_method("deploy"), "direction": "down" if down else "up"}
 
     def enough(content: Content) -> bool:
         return content[0]["order"].numel() >= steps
 
     def make(content: Content | None) -> Content:
-        found = way if content is None else _unpack(content, down)
-        _extend(problem, network, found, steps)
-        tensors = {"order": found.path.order, **flatten("memory", found.path.memory)}
-        return tensors, {"history": found.history, "seconds": found.seconds}
+        record = new if content is None else _unpack(content, down)
+        _extend(run, network, record, steps)
+        tensors = {"order": record.path.order, **flatten("memory", record.path.memory)}
+        return tensors, {"history": record.history, "seconds": record.seconds}
 
-    return _unpack(problem.store.grow("path", depends, enough, make), down)
+    return _unpack(run.store.grow("path", depends, enough, make), down)
 
 
-def _unpack(content: Content, down: bool) -> Way:
+def _unpack(content: Content, down: bool) -> PathRecord:
     tensors, meta = content
-    return Way(Path(tensors["order"], unflatten("memory", tensors), down), list(meta["history"]), meta["seconds"])
+    path = Path(tensors["order"], unflatten("memory", tensors), down)
+    return PathRecord(path, list(meta["history"]), meta["seconds"])
 
 
-def _extend(problem: Problem, network: Network, way: Way, steps: int) -> None:
-    edges, task, clock = problem.edges, problem.task, problem.checkpoint.clock
-    start, before, done = clock(), way.seconds, way.path.order.numel()
+def _extend(run: Run, network: Network, record: PathRecord, steps: int) -> None:
+    """Follows the path to so many steps, validating it at every mark."""
+    edges, path, clock = run.edges, record.path, run.checkpoint.clock
+    start, seconds_before, done = clock(), record.seconds, path.order.numel()
     marks = [round(edges.num_edges * mark / MARKS) for mark in range(1, MARKS + 1)]
     ends = [end for end in marks if done < end < steps] + [steps]
-    stages = problem.checkpoint.loop("greedy", len(ends), way, edges)
-    path, wanted = way.path, problem.dense.logits
-    search = make_search([network], edges, [wanted], Target.of(wanted, task.multilabel), path=path)
-    best = max((step["val"] for step in way.history), default=0.0)
+    stages = run.checkpoint.loop("greedy", len(ends), record, edges)
+    path = record.path  # a resumed loop has put another one there
+    wanted = run.dense.logits
+    search = make_search([network], edges, [wanted], Target.of(wanted, run.task.multilabel), path=path)
+    best = max((mark["val"] for mark in record.history), default=0.0)
     for stage in stages:
         follow(search, path, ends[stage - 1])
-        val, length = _validate(problem, network, torch.from_numpy(search.keep)), int(search.keep.sum())
+        val, length = _validate(run, network, torch.from_numpy(search.keep)), int(search.keep.sum())
         best = max(best, val)
-        if ends[stage - 1] in marks:  # where a path ends shall leave no trace in one that goes on
-            way.history.append({"epoch": len(way.history) + 1, "val": val, "kept": length})
-        way.seconds = before + clock() - start
-        problem.watch(Progress("greedy", stage, len(ends), val, best, 1 - length / edges.num_edges))
+        if ends[stage - 1] in marks:  # the end of a path is no mark: one that goes on must not remember it
+            record.history.append({"epoch": len(record.history) + 1, "val": val, "kept": length})
+        record.seconds = seconds_before + clock() - start
+        run.watch(Progress("greedy", stage, len(ends), val, best, 1 - length / edges.num_edges))
 
 
 @torch.no_grad()
-def _validate(problem: Problem, network: Network, keep: Tensor) -> float:
-    nodes = problem.task.val
-    return problem.task.score(network.logits(problem.edges.subset(keep.to(problem.device)), None, nodes), "val")
+def _validate(run: Run, network: Network, keep_mask: Tensor) -> float:
+    nodes = run.task.val
+    return run.task.score(network.logits(run.subset(keep_mask), None, nodes), "val")

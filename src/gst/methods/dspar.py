@@ -1,8 +1,12 @@
 """DSpar: effective resistance read off the degrees."""
 
+from dataclasses import dataclass
+from typing import ClassVar
+
 from torch import Tensor
 
 from gst.graph.edgeset import EdgeSet, undirected
+from gst.methods.registry import register
 from gst.methods.sampled import SampledSparsifier
 
 
@@ -14,6 +18,8 @@ def dspar_rates(edges: EdgeSet) -> Tensor:
     return inverse[u] + inverse[v]
 
 
+@register("dspar")
+@dataclass(kw_only=True, eq=False, repr=False)
 class DSpar(SampledSparsifier):
     r"""Draws edges by the degrees of their ends, those between low-degree nodes first (Liu et al., TMLR 2023).
 
@@ -31,6 +37,9 @@ class DSpar(SampledSparsifier):
     >>> graph.num_edges, round(float(graph.edge_weight.sum()) / data.num_edges, 1)
     (10000, 1.0)
     """
+
+    reference: ClassVar[str] = "Liu et al., TMLR 2023"
+    complexity: ClassVar[str] = "O(|E|)"
 
     def edge_rates(self, edges: EdgeSet) -> Tensor:
         return dspar_rates(edges)

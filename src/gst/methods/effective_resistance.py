@@ -1,5 +1,8 @@
 """Effective resistance: edges that no other path replaces."""
 
+from dataclasses import dataclass
+from typing import ClassVar
+
 import torch
 from torch import Tensor
 
@@ -7,6 +10,7 @@ from gst.base.errors import InputError
 from gst.base.text import shown
 from gst.graph.edgeset import EdgeSet
 from gst.graph.resistance import effective_resistance
+from gst.methods.registry import register
 from gst.methods.sampled import SampledSparsifier
 
 MOST = 100_000  # projections: the error is below 0.5 % by then
@@ -24,6 +28,8 @@ def resistance_rates(edges: EdgeSet, *, projections: int | None = None, seed: in
     return weight * torch.maximum(resistance, (inverse[u] + inverse[v]) / 2)
 
 
+@register("effective-resistance")
+@dataclass(kw_only=True, eq=False, repr=False)
 class EffectiveResistance(SampledSparsifier):
     r"""Draws edges by their leverage in the graph's Laplacian (Spielman & Srivastava, STOC 2008).
 
@@ -45,21 +51,18 @@ class EffectiveResistance(SampledSparsifier):
     0.6
     """
 
-    def __init__(
-        self,
-        sparsity: float | None = None,
-        keep: int | None = None,
-        *,
-        projections: int | None = 128,
-        sample: bool = True,
-        weights: bool = False,
-        seed: int = 0,
-    ) -> None:
-        super().__init__(sparsity, keep, sample=sample, weights=weights, seed=seed)
-        if projections is not None and (not isinstance(projections, int) or not 1 <= projections <= MOST):
-            given = shown(repr(projections))
-            raise InputError(f"projections {given} is neither a number from 1 to {MOST} nor None (exact)")
-        self.projections = projections
+    projections: int | None = 128
+
+    reference: ClassVar[str] = "Spielman & Srivastava, STOC 2008"
+    complexity: ClassVar[str] = "128 solves"
+
+    def check(self) -> None:
+        super().check()
+        if self.projections is not None and (
+            not isinstance(self.projections, int) or not 1 <= self.projections <= MOST
+        ):
+            value = shown(repr(self.projections))
+            raise InputError(f"projections {value} is neither a number from 1 to {MOST} nor None (exact)")
 
     def edge_rates(self, edges: EdgeSet) -> Tensor:
         return resistance_rates(edges, projections=self.projections, seed=self.seed)

@@ -1,5 +1,6 @@
 """The user's own scores."""
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -8,6 +9,7 @@ from torch import Tensor
 from gst.base.errors import InputError
 from gst.graph.edgeset import EdgeSet
 from gst.methods.base import TopologySparsifier
+from gst.storage.state_tree import hash_of
 
 
 def mean_over_columns(edges: EdgeSet, scores: Tensor) -> Tensor:
@@ -19,14 +21,22 @@ def mean_over_columns(edges: EdgeSet, scores: Tensor) -> Tensor:
     return total / torch.bincount(edge, minlength=edges.num_edges)
 
 
-class ImportanceScores(TopologySparsifier):
+@dataclass(kw_only=True, eq=False, repr=False)
+class _Scores:
+    """The argument that comes first."""
+
+    scores: Any = field(default=None, kw_only=False)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ImportanceScores(TopologySparsifier, _Scores):
     """Keeps the edges of highest score, the scores being yours.
 
     Args:
         scores: one number per column of ``edge_index``, of which an edge gets the mean over its arcs and duplicates; or
-            one per edge in the order of :class:`~gst.graph.edgeset.EdgeSet`. Infinite means surely or never, NaN is refused.
-        sparsity: share of edges to remove.
-        keep: number of edges to keep, instead of a share.
+            one per edge in the order of :class:`~gst.graph.edgeset.EdgeSet`. Infinite: surely or never; NaN is refused.
+
+    The other arguments are those of :class:`~gst.methods.base.Sparsifier`.
 
     >>> from torch_geometric.data import Data
     >>> data = Data(edge_index=torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]]), num_nodes=3)
@@ -34,25 +44,33 @@ class ImportanceScores(TopologySparsifier):
     [[1, 2], [2, 1]]
     """
 
-    def __init__(self, scores: Any, sparsity: float | None = None, keep: int | None = None, *, seed: int = 0) -> None:
-        super().__init__(sparsity, keep, seed=seed)
+    def check(self) -> None:
+        super().check()
+        self._tensor()
+
+    def _tensor(self) -> Tensor:
         try:
-            self.scores = torch.as_tensor(scores).detach()
+            scores = torch.as_tensor(self.scores).detach()
         except (TypeError, ValueError, RuntimeError) as error:
-            raise InputError(f"scores is a {type(scores).__name__}: a tensor of numbers is needed") from error
-        if self.scores.dim() != 1 or self.scores.is_complex():
-            got = f"{list(self.scores.shape)} of {self.scores.dtype}"
-            raise InputError(f"scores has shape {got}: one real number per column of edge_index is needed")
+            raise InputError(f"scores is a {type(self.scores).__name__}: a tensor of numbers is needed") from error
+        if scores.dim() != 1 or scores.is_complex():
+            shape = f"{list(scores.shape)} of {scores.dtype}"
+            raise InputError(f"scores has shape {shape}: one real number per column of edge_index is needed")
+        return scores
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return {"scores": hash_of(self._tensor())}
 
     def edge_scores(self, edges: EdgeSet) -> Tensor:
-        columns = edges.column_edge.numel()
-        if self.scores.numel() == columns:
-            scores = mean_over_columns(edges, self.scores)
-        elif self.scores.numel() == edges.num_edges:
-            scores = self.scores.double().to(edges.pairs.device)
+        given, columns = self._tensor(), edges.column_edge.numel()
+        if given.numel() == columns:
+            scores = mean_over_columns(edges, given)
+        elif given.numel() == edges.num_edges:
+            scores = given.double().to(edges.pairs.device)
         else:
             raise InputError(
-                f"scores has {self.scores.numel()} numbers: {columns} are needed, one per column of edge_index, "
+                f"scores has {given.numel()} numbers: {columns} are needed, one per column of edge_index, "
                 f"or {edges.num_edges}, one per edge"
             )
         broken = scores.isnan().nonzero()

@@ -9,16 +9,18 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
+from gst.base.arguments import check_options
 from gst.base.errors import InputError
 from gst.base.randomness import seeded
 from gst.base.versions import of_method
 from gst.graph.edgeset import EdgeSet
 from gst.graph.select import top_k
-from gst.methods.base import Found, LearnedSparsifier
+from gst.methods.base import LearnedSparsifier
+from gst.methods.found import Found
 from gst.nn.network import Network, OwnNetwork
 from gst.storage.cache import Content
 from gst.train.models import reset_parameters
-from gst.train.run import Problem
+from gst.train.run import Run
 
 
 @dataclass(frozen=True)
@@ -28,9 +30,10 @@ class Stage:
     scores: Tensor  # one per edge that is left, in the order of their ids
     extra: dict[str, Tensor]  # whatever else the next stage or the final model needs
     seconds: float  # what it took, also when it came from the cache
-    words: dict[str, Any]  # for the history
+    facts: dict[str, Any]  # for the history
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class IterativeSparsifier(LearnedSparsifier):
     """Stage after stage, scores the edges that are left and removes the worst share of them until the budget is met.
 
@@ -41,75 +44,91 @@ class IterativeSparsifier(LearnedSparsifier):
     never had to go are ranked by the last stage.
     """
 
-    name: ClassVar[str]
-    prune_ratio: float
+    prune_ratio: float = 0.05
+
+    complexity: ClassVar[str] = "rounds · epochs"
+
+    def check(self) -> None:
+        super().check()
+        ratio = (self.prune_ratio, float, lambda v: 0 < v < 1, "a share between 0 and 1")
+        check_options(type(self).__name__, prune_ratio=ratio)
 
     @abstractmethod
-    def options(self) -> dict[str, Any]:
-        """The method's own arguments: with the problem, all that a stage depends on."""
-
-    @abstractmethod
-    def stage(self, problem: Problem, edges: EdgeSet, number: int, extra: Mapping[str, Tensor]) -> Content:
+    def stage(self, run: Run, edges: EdgeSet, number: int, extra: Mapping[str, Tensor]) -> Content:
         """Scores, one per edge of what is left, and whatever the next stage shall find in ``extra``; seeded."""
 
-    def finish(self, problem: Problem, keep: Tensor, last: Stage | None) -> tuple[Network, float]:
+    def finish(self, run: Run, keep_mask: Tensor, last: Stage | None) -> tuple[Network, float]:
         """The model for the sparse graph and its validation score: a fresh one, as for every method."""
-        network, found = problem.train_fresh(keep, "sparse")
-        return network, found["sparse_val"]
+        network, scores = run.train_fresh(keep_mask, "sparse")
+        return network, scores["sparse_val"]
 
-    def search(self, problem: Problem, kept: int, **given: Any) -> Found:
-        if problem.settings.batch != "full" or problem.settings.setting != "transductive":
+    @property
+    def returns_fresh_model(self) -> bool:
+        """Whether :meth:`finish` is the plain training from scratch."""
+        return True
+
+    def search(self, run: Run, num_kept: int) -> Found:
+        if run.batching.batch != "full" or run.training.inductive:
             raise InputError(
                 f"{type(self).__name__} gives every edge a value of its own, which takes full batches in the "
-                "transductive setting: take batch full and setting transductive, or the method gst"
+                "transductive setting: take batch full and no inductive, or the method gst"
             )
-        scores, stages, history = self.path(problem, kept)
-        keep = top_k(scores, kept)
-        clock = problem.checkpoint.clock
-        start = clock()
-        network, val = self.finish(problem, keep, stages[-1] if stages else None)
+        scores, stages, history = self.path(run, num_kept)
+        keep_mask = top_k(scores, num_kept)
+        start = run.checkpoint.clock()
+        network, val = self.finish(run, keep_mask, stages[-1] if stages else None)
         network.module.eval()
         with torch.no_grad():
-            logits = network.logits(problem.edges.subset(keep))
-        taken = {"anchor": sum(stage.seconds for stage in stages), "topology": 0.0}
-        taken["sparse"] = clock() - start
-        return Found(keep, scores, network.module, logits, val, taken, history)
+            logits = network.logits(run.edges.subset(keep_mask))
+        return Found(
+            keep_mask,
+            scores,
+            network.module,
+            logits,
+            val,
+            seconds={
+                "anchor": sum(stage.seconds for stage in stages),
+                "topology": 0.0,
+                "sparse": run.checkpoint.clock() - start,
+            },
+            history=history,
+            fresh=self.returns_fresh_model,
+        )
 
-    def path(self, problem: Problem, kept: int) -> tuple[Tensor, list[Stage], list[dict[str, Any]]]:
-        """Order of removal, float64, down to ``kept`` edges; the stages that made it; one line of history for each."""
-        edges, depends = problem.edges, {**problem.depends, **self.options(), "search": of_method(self.name)}
-        left = torch.arange(edges.num_edges, device=problem.device)
+    def path(self, run: Run, num_kept: int) -> tuple[Tensor, list[Stage], list[dict[str, Any]]]:
+        """Order of removal, float64, down to ``num_kept`` edges; its stages; one line of history for each."""
+        edges = run.edges
+        depends = {**run.depends, **self.options, "search": of_method(self.name)}
+        left = torch.arange(edges.num_edges, device=run.device)
         worst, gone = left.flip(0), []
         stages: list[Stage] = []
         history = []
-        while left.numel() > kept:
-            stage = self._stored(problem, left, stages, depends)
+        while left.numel() > num_kept:
+            stage = self._stored(run, left, stages, depends)
             worst = worst_first(left, stage.scores)
-            count = min(prune_count(left.numel(), self.prune_ratio), left.numel() - kept)
+            count = min(prune_count(left.numel(), self.prune_ratio), left.numel() - num_kept)
             gone.append(worst[:count])
             worst = worst[count:]
             stages.append(stage)
-            history.append({"round": len(stages), "edges": left.numel(), "removed": count, **stage.words})
+            history.append({"round": len(stages), "edges": left.numel(), "removed": count, **stage.facts})
             left = worst.sort().values
         return removal_scores(torch.cat([*gone, worst])), stages, history
 
-    def _stored(self, problem: Problem, left: Tensor, stages: list[Stage], depends: dict[str, Any]) -> Stage:
+    def _stored(self, run: Run, left: Tensor, stages: list[Stage], depends: dict[str, Any]) -> Stage:
         number = len(stages)
 
         def make() -> Content:
-            start = problem.checkpoint.clock()
-            keep = torch.zeros(problem.edges.num_edges, dtype=torch.bool, device=problem.device)
+            start = run.checkpoint.clock()
+            keep = torch.zeros(run.edges.num_edges, dtype=torch.bool, device=run.device)
             keep[left] = True
             # numbers of its own for every stage: those before it may come from the cache
-            with seeded(1000 * problem.settings.seed + number):
-                tensors, words = self.stage(
-                    problem, problem.edges.subset(keep), number, stages[-1].extra if stages else {}
-                )
-            return tensors, {"seconds": problem.checkpoint.clock() - start, "words": words}
+            with seeded(1000 * run.training.seed + number):
+                tensors, facts = self.stage(run, run.edges.subset(keep), number, stages[-1].extra if stages else {})
+            return tensors, {"seconds": run.checkpoint.clock() - start, "facts": facts}
 
-        tensors, meta = problem.store.get(f"{self.name}-path", {**depends, "stage": number}, make)
-        tensors = {name: tensor.to(problem.device) for name, tensor in tensors.items()}
-        return Stage(tensors.pop("scores"), tensors, meta["seconds"], meta["words"])
+        tensors, meta = run.store.get(f"{self.name}-path", {**depends, "stage": number}, make)
+        tensors = {name: tensor.to(run.device) for name, tensor in tensors.items()}
+        return Stage(tensors.pop("scores"), tensors, meta["seconds"], meta["facts"])
 
 
 def prune_count(left: int, ratio: float) -> int:
@@ -140,11 +159,11 @@ def removal_scores(order: Tensor) -> Tensor:
     return torch.empty_like(places).index_copy_(0, order, places / max(1, order.numel()))
 
 
-def fresh_network(problem: Problem) -> Network:
-    """A network with the very weights from which ``problem.train_fresh`` starts."""
-    network = problem.network()
+def fresh_network(run: Run) -> Network:
+    """A network with the very weights from which ``run.train_fresh`` starts."""
+    network = run.network()
     if isinstance(network, OwnNetwork):
-        with seeded(problem.settings.seed + 1):
+        with seeded(run.training.seed + 1):
             reset_parameters(network.module)
     return network
 

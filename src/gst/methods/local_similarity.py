@@ -1,6 +1,8 @@
 """Local similarity: every node keeps the neighbours most like itself."""
 
 import math
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -10,6 +12,7 @@ from gst.base.jit import njit
 from gst.graph.edgeset import EdgeSet, undirected
 from gst.graph.triangles import triangles
 from gst.methods.base import TopologySparsifier
+from gst.methods.registry import register
 
 
 @undirected
@@ -44,6 +47,8 @@ def _scores(order: np.ndarray, u: np.ndarray, v: np.ndarray, degree: np.ndarray)
     return scores
 
 
+@register("local-similarity")
+@dataclass(kw_only=True, eq=False, repr=False)
 class LocalSimilarity(TopologySparsifier):
     r"""Keeps the edges that rank highest among the edges of one of their ends (Satuluri et al., SIGMOD 2011).
 
@@ -61,6 +66,9 @@ class LocalSimilarity(TopologySparsifier):
     >>> LocalSimilarity(sparsity=0.4)(data).num_edges / data.num_edges
     0.6
     """
+
+    reference: ClassVar[str] = "Satuluri et al., SIGMOD 2011"
+    complexity: ClassVar[str] = "O(|E|^1.5)"
 
     def edge_scores(self, edges: EdgeSet) -> Tensor:
         return local_similarity_scores(edges)

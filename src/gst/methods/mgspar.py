@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import ClassVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from gst.base.arguments import check_options
 from gst.base.errors import InputError
@@ -13,10 +13,11 @@ from gst.base.memory import check_memory
 from gst.base.randomness import generator, seeded
 from gst.graph.edgeset import EdgeSet
 from gst.methods.iterative import IterativeSparsifier, fresh_network, logits_with
+from gst.methods.registry import register
 from gst.nn.network import Network, OwnNetwork
 from gst.storage.cache import Content
 from gst.train.models import build_backbone, reset_parameters
-from gst.train.run import Problem
+from gst.train.run import Run
 from gst.train.settings import MOST_EPOCHS
 from gst.train.trainer import Progress, in_epoch, train
 
@@ -25,6 +26,8 @@ DAMPING = 1e-5  # of Adam, inside the root: next to a gradient of 0 the usual 1e
 Loss = Callable[[Sequence[Tensor], Tensor], Tensor]  # of weights and edge gates
 
 
+@register("mgspar")
+@dataclass(kw_only=True, eq=False, repr=False)
 class MGSpar(IterativeSparsifier):
     r"""Removes the edges without which a freshly trained network would be better: the graph as a hyper-parameter.
 
@@ -38,86 +41,77 @@ class MGSpar(IterativeSparsifier):
 
     Args:
         prune_ratio: share of the remaining edges that a stage removes.
-        inner_steps: T. Training runs without dropout, so that the loss is a plain function of the gates.
+        inner_steps: T, steps of the inner training. It runs without dropout, so that the loss is a plain function of the gates.
         meta_epochs: networks trained and differentiated a stage.
         outer: whose labels judge. ``"self"``: the training nodes' own and, for all other nodes, those that a network
             trained on the full graph predicts (self-training); ``"train"``: the training nodes' alone; ``"val"``: those
             of training and validation nodes. Never a test label.
 
-    The other arguments and the learned values are those of :class:`~gst.methods.base.LearnedSparsifier`. The path
-    is stored and serves every sparsity.
+    The other arguments are those of :class:`~gst.methods.base.Sparsifier`. The path is stored and serves every
+    sparsity.
 
     >>> import gst
     >>> data = gst.load("synthetic:nodes=200,degree=8")
-    >>> est = MGSpar(sparsity=0.2, inner_steps=3, hidden=8, anchor_epochs=5, sparse_epochs=5, cache=False).fit(data)
-    >>> int(est.keep_.sum()) == est.edges_.num_edges - round(0.2 * est.edges_.num_edges)
+    >>> est = gst.MGSpar(sparsity=0.2, inner_steps=3, hidden=8, anchor_epochs=5, sparse_epochs=5, cache=False).fit(data)
+    >>> int(est.found_.keep_mask.sum()) == est.edges_.num_edges - round(0.2 * est.edges_.num_edges)
     True
     """
 
-    name = "mgspar"
+    prune_ratio: float = 0.1
+    inner_steps: int = 40
+    meta_epochs: int = 3
+    outer: str = "self"
 
-    def __init__(
-        self,
-        model: nn.Module | None = None,
-        *,
-        prune_ratio: float = 0.1,
-        inner_steps: int = 40,
-        meta_epochs: int = 3,
-        outer: str = "self",
-        **rest: Any,
-    ) -> None:
-        super().__init__(model, **rest)
+    complexity: ClassVar[str] = "stages · T epochs"
+    reference: ClassVar[str] = "Wan, ICDE 2021"
+
+    def check(self) -> None:
+        super().check()
         check_options(
             type(self).__name__,
-            prune_ratio=(prune_ratio, float, lambda v: 0 < v < 1, "a share between 0 and 1"),
-            inner_steps=(inner_steps, int, lambda v: 0 <= v <= MOST_EPOCHS, f"a number from 0 to {MOST_EPOCHS}"),
-            meta_epochs=(meta_epochs, int, lambda v: 1 <= v <= MOST_EPOCHS, f"a number from 1 to {MOST_EPOCHS}"),
+            inner_steps=(self.inner_steps, int, lambda v: 0 <= v <= MOST_EPOCHS, f"a number from 0 to {MOST_EPOCHS}"),
+            meta_epochs=(self.meta_epochs, int, lambda v: 1 <= v <= MOST_EPOCHS, f"a number from 1 to {MOST_EPOCHS}"),
         )
-        if outer not in OUTER:
-            raise InputError(f"{type(self).__name__}: outer = {outer!r}: choose from {', '.join(OUTER)}")
-        self.prune_ratio, self.inner_steps, self.meta_epochs = prune_ratio, inner_steps, meta_epochs
-        self.outer = outer
+        if self.outer not in OUTER:
+            raise InputError(f"{type(self).__name__}: outer = {self.outer!r}: choose from {', '.join(OUTER)}")
 
-    def options(self) -> dict[str, Any]:
-        own = ("prune_ratio", "inner_steps", "meta_epochs", "outer")
-        return {name: getattr(self, name) for name in own}
-
-    def stage(self, problem: Problem, edges: EdgeSet, number: int, extra: Mapping[str, Tensor]) -> Content:
-        labels = extra["labels"] if extra else outer_labels(problem, self.outer)
-        network, task = problem.network(), problem.task
+    def stage(self, run: Run, edges: EdgeSet, number: int, extra: Mapping[str, Tensor]) -> Content:
+        labels = extra["labels"] if extra else outer_labels(run, self.outer)
+        network, task = run.network(), run.task
         network.module.eval()
         visited = 12 * self.inner_steps * sum(weight.numel() for weight in network.module.parameters())
         check_memory(visited, f"a training of {self.inner_steps} steps to look back on", "fewer inner_steps would help")
         judged = (labels >= 0).view(len(labels), -1).all(1).nonzero().flatten()
         names = [name for name, p in network.module.named_parameters() if p.requires_grad]
 
-        def loss(nodes: Tensor, wanted: Tensor) -> Loss:
+        def loss(nodes: Tensor, targets: Tensor) -> Loss:
             def value(weights: Sequence[Tensor], gate: Tensor) -> Tensor:
                 named = dict(zip(names, weights, strict=True))
-                return task.cross_entropy(logits_with(network, named, edges, gate, nodes), wanted)
+                return task.cross_entropy(logits_with(network, named, edges, gate, nodes), targets)
 
             return value
 
-        rates = {"lr": problem.settings.lr, "weight_decay": problem.settings.weight_decay}
+        rates = {"lr": run.training.lr, "weight_decay": run.training.weight_decay}
         inner, outer = loss(task.train, task.y[task.train]), loss(judged, labels[judged])
-        gate, at = edges.loops.new_ones(edges.num_edges), Sum(edges.loops.new_zeros(edges.num_edges))
-        for epoch in problem.checkpoint.loop("prune", self.meta_epochs, at, edges):
-            start = initial_weights(problem, network, names, int(torch.randint(2**31, (), generator=generator())))
+        gate = edges.loops.new_ones(edges.num_edges)
+        total = Sum(edges.loops.new_zeros(edges.num_edges))
+        for epoch in run.checkpoint.loop("prune", self.meta_epochs, total, edges):
+            start = initial_weights(run, network, names, int(torch.randint(2**31, (), generator=generator())))
             weights, slope = meta_gradient(inner, outer, start, gate, steps=self.inner_steps, **rates)
-            at.total += slope
+            total.gradient += slope
             with torch.no_grad(), in_epoch("prune", epoch):
                 named = dict(zip(names, weights, strict=True))
-                at.vals.append(task.score(logits_with(network, named, edges, gate, task.val), "val"))
-            sparsity = 1 - edges.num_edges / problem.edges.num_edges
-            problem.watch(Progress("prune", epoch, self.meta_epochs, at.vals[-1], max(at.vals), sparsity))
-        return {"scores": -at.total, "labels": labels}, {"val": sum(at.vals) / len(at.vals)}
+                total.vals.append(task.score(logits_with(network, named, edges, gate, task.val), "val"))
+            sparsity = 1 - edges.num_edges / run.edges.num_edges
+            run.watch(Progress("prune", epoch, self.meta_epochs, total.vals[-1], max(total.vals), sparsity))
+        return {"scores": -total.gradient, "labels": labels}, {"val": sum(total.vals) / len(total.vals)}
 
 
 @dataclass
 class Sum:
     """What a stage carries from one network to the next."""
 
-    total: Tensor  # of the meta-gradients
+    gradient: Tensor  # of the meta-gradients
     vals: list[float] = field(default_factory=list)
 
 
@@ -170,28 +164,28 @@ def _leaves(parts: Sequence[Tensor]) -> list[Tensor]:
     return [part.detach().requires_grad_() for part in parts]
 
 
-def initial_weights(problem: Problem, network: Network, names: Sequence[str], seed: int) -> list[Tensor]:
+def initial_weights(run: Run, network: Network, names: Sequence[str], seed: int) -> list[Tensor]:
     """Weights of another network of the same kind; of a trained backbone given as the model, its own."""
     module = network.module
     with seeded(seed):
-        if problem.model is None:
-            module = build_backbone(problem.backbone, problem.x.shape[1], problem.task.num_classes, problem.settings)
+        if run.model is None:
+            module = build_backbone(run.backbone, run.x.shape[1], run.task.num_classes, run.training)
         elif isinstance(network, OwnNetwork):
             reset_parameters(module)
-    own = dict(module.named_parameters())
-    return [own[name].detach().clone().to(problem.device) for name in names]
+    parameters = dict(module.named_parameters())
+    return [parameters[name].detach().clone().to(run.device) for name in names]
 
 
-def outer_labels(problem: Problem, outer: str) -> Tensor:
+def outer_labels(run: Run, outer: str) -> Tensor:
     """The label of every node that the outer loss looks at, −1 for the others."""
-    task = problem.task
+    task = run.task
     labels = torch.full_like(task.y, -1)
     if outer == "self":
-        network = fresh_network(problem)
-        trainer = problem.trainer(network)
-        epochs = problem.settings.anchor_epochs
-        train(trainer, problem.edges, epochs, "anchor", 0.0, problem.watch, problem.checkpoint)
-        labels = task.predict(trainer.logits(problem.edges))
+        network = fresh_network(run)
+        trainer = run.trainer(network)
+        epochs = run.training.anchor_epochs
+        train(trainer, run.edges, epochs, "anchor", 0.0, run.watch, run.checkpoint)
+        labels = task.predict(trainer.logits(run.edges))
     if outer == "val":
         labels[task.val] = task.y[task.val]
     labels[task.train] = task.y[task.train]

@@ -1,12 +1,18 @@
 """Random edges: the baseline below which no method should fall."""
 
+from dataclasses import dataclass
+from typing import ClassVar
+
 import torch
 from torch import Tensor
 
 from gst.graph.edgeset import EdgeSet
 from gst.methods.base import TopologySparsifier
+from gst.methods.registry import register
 
 
+@register("random")
+@dataclass(kw_only=True, eq=False, repr=False)
 class Random(TopologySparsifier):
     """Keeps edges drawn uniformly.
 
@@ -15,6 +21,9 @@ class Random(TopologySparsifier):
     >>> Random(keep=100)(data).num_edges
     200
     """
+
+    reference: ClassVar[str] = "baseline"
+    complexity: ClassVar[str] = "O(|E|)"
 
     def edge_scores(self, edges: EdgeSet) -> Tensor:
         return torch.rand(edges.num_edges, generator=torch.Generator().manual_seed(self.seed), dtype=torch.float64)

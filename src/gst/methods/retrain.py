@@ -1,100 +1,150 @@
-"""GST's recipe "retrain": a graph on which a fresh model trains as well as on all edges."""
+"""Retrain: a graph on which a fresh model trains as well as on all edges."""
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
+from gst.base.arguments import check_options
+from gst.base.errors import InputError
 from gst.base.randomness import seeded
 from gst.base.versions import of_method
-from gst.methods.base import Found
+from gst.methods.base import LearnedSparsifier
+from gst.methods.found import Found
 from gst.methods.greedy.divergence import Target
 from gst.methods.greedy.prior import EXCHANGES, NETWORKS, Prior, turn
+from gst.methods.registry import register
 from gst.nn.network import Network, OwnNetwork
 from gst.storage.cache import Content
-from gst.train.anchor import Anchor
+from gst.train.anchor import find_anchor
 from gst.train.models import reset_parameters
-from gst.train.run import Problem
+from gst.train.run import Run
+from gst.train.settings import Batching, Config, Masking, Training
 from gst.train.trainer import train
 
-SHARPNESS = 0.1  # T in units of the margin; of KL, in whose units the prior is
-BELIEVERS = 5  # networks whose mean answer on all edges is the one to keep
-APART = 10_007  # from the seed of the run to those of the networks of its search
+SHARPNESS = 0.1  # temperature T in units of the margin, for a divergence on the scale of the prior
+ENSEMBLE = 5  # networks whose mean answer on all edges is the target
+SEED_STRIDE = 10_007  # between the seeds of the networks that the search trains, so that they meet no other seed
 
 
-def retrain(problem: Problem, anchor: Anchor, kept: int) -> Found:
-    """Turns of fresh networks and smaller and smaller exchanges; then the anchor trains on, D epochs.
+@register("retrain")
+@dataclass(kw_only=True, eq=False, repr=False)
+class Retrain(LearnedSparsifier):
+    """Alternates fresh networks on the sparse graph with smaller and smaller exchanges of its edges.
 
     In every turn two fresh networks train E epochs on the edges kept so far; then edges are exchanged, by what each
-    does to the mean divergence of their answers from :func:`beliefs`, and by a prior: agreement and label flow. Of all
-    the graphs on the way, the one whose networks agree best with the beliefs is taken: no label decides.
+    does to the mean divergence of their answers from those of a dense ensemble, and by a prior: agreement of the two
+    ends and flow of labels. Of all the graphs on the way, the one whose networks agree best with the ensemble is taken:
+    no label decides. The returned model trains on from GST's anchor, D epochs.
+
+    Args:
+        turns: exchanges of edges, each with fresh networks, from 0 to 8.
+        masker_hidden: width of the masker's hidden layer [64].
+        mask_deviation: standard deviation of the mask around 1 [0.01].
+
+    The other arguments are those of :class:`~gst.methods.base.Sparsifier`. ``fit`` also sets ``anchor_``.
+
+    >>> import gst
+    >>> data = gst.load("synthetic:nodes=200,degree=8")
+    >>> est = gst.Retrain(sparsity=0.5, turns=1, hidden=8, anchor_epochs=5, sparse_epochs=5, cache=False).fit(data)
+    >>> metrics = est.result_.metrics
+    >>> metrics["edges_kept"] == metrics["edges_total"] - round(0.5 * metrics["edges_total"])
+    True
     """
-    edges, clock, task = problem.edges, problem.checkpoint.clock, problem.task
-    start, sparsity = clock(), 1 - kept / edges.num_edges
-    wanted = beliefs(problem)
-    prior = Prior.of(edges, wanted, task)
-    keep = best = prior.first(edges, kept)
-    target, highest = Target.of(wanted, task.multilabel, SHARPNESS, damped=False), -1.0
-    answers = task.predict(wanted)
-    prepared = clock()
-    ratios = (*EXCHANGES[: problem.settings.turns], 0.0)  # after the last exchange networks are only asked
-    for number, ratio in enumerate(ratios if 0 < kept < edges.num_edges else ()):
 
-        def make(keep: Tensor = keep, number: int = number, ratio: float = ratio) -> Content:
-            networks = [fresh(problem, keep, NETWORKS * number + k) for k in range(NETWORKS)]
-            with torch.no_grad():
-                given = torch.stack([task.predict(network.logits(edges.subset(keep))) for network in networks])
-            after = turn(edges, keep, networks, wanted, target, prior, ratio) if ratio else keep
-            return {"keep": after}, {"agreement": float((given == answers).double().mean())}
+    turns: int = len(EXCHANGES)
+    masker_hidden: int | None = None
+    mask_deviation: float | None = None
 
-        depends = {"turn": number, "ratio": ratio, "kept": kept, **_depends(problem)}
-        after, meta = problem.checkpoint.store.get("turn", depends, make)
-        if meta["agreement"] >= highest:
-            best, highest = keep, meta["agreement"]
-        keep = after["keep"].to(problem.device)
+    configs: ClassVar[tuple[type[Config], ...]] = (Training, Batching, Masking)
+    complexity: ClassVar[str] = "4 · (E + D) + 18 E epochs"
+    reference: ClassVar[str] = "this project"
+    transductive_only: ClassVar[bool] = True
 
-    network, sparse = problem.network(), edges.subset(best)
-    network.module.load_state_dict(anchor.model)
-    with seeded(problem.settings.seed + 2):
-        trainer = problem.trainer(network)
-        epochs = problem.settings.sparse_epochs
-        last = train(trainer, sparse, epochs, "sparse", sparsity, problem.watch, problem.checkpoint)
-    seconds = {"anchor": anchor.seconds, "topology": prepared - start, "sparse": clock() - prepared}
-    worth = prior.worth(kept)
-    scores = best.double() + worth / (1 + worth.max())  # every kept edge above every other
-    return Found(best, scores, network.module, trainer.logits(sparse), last.val, seconds)
+    def check(self) -> None:
+        super().check()
+        most = len(EXCHANGES)
+        check_options("Retrain", turns=(self.turns, int, lambda v: 0 <= v <= most, f"a number from 0 to {most}"))
+        if self.inductive:
+            raise InputError("inductive: retrain trains on edges of all nodes; take gst or deploy")
+
+    def search(self, run: Run, num_kept: int) -> Found:
+        self.anchor_ = anchor = find_anchor(run, self.config(Masking, run.data))
+        clock = run.checkpoint.clock
+        start = clock()
+        target = ensemble_logits(run)
+        prior = Prior.of(run.edges, target, run.task)
+        prepared = clock()
+        keep_mask = self._exchange(run, num_kept, target, prior)
+        network = run.network()
+        network.module.load_state_dict(anchor.model)
+        sparse = run.edges.subset(keep_mask)
+        with seeded(run.training.seed + 2):
+            trainer = run.trainer(network)
+            epochs, sparsity = run.training.sparse_epochs, 1 - num_kept / run.edges.num_edges
+            best = train(trainer, sparse, epochs, "sparse", sparsity, run.watch, run.checkpoint)
+        seconds = {"anchor": anchor.seconds, "topology": prepared - start, "sparse": clock() - prepared}
+        worth = prior.worth(num_kept)
+        scores = keep_mask.double() + worth / (1 + worth.max())  # every kept edge above every other
+        return Found(keep_mask, scores, network.module, trainer.logits(sparse), best.val, seconds)
+
+    def _exchange(self, run: Run, num_kept: int, target: Tensor, prior: Prior) -> Tensor:
+        """The turns; the graph, of all on the way, whose fresh networks agree best with the ensemble."""
+        edges, task = run.edges, run.task
+        divergence = Target.of(target, task.multilabel, SHARPNESS, damped=False)
+        answers = task.predict(target)
+        keep_mask = best = prior.first(edges, num_kept)
+        highest = -1.0
+        ratios = (*EXCHANGES[: self.turns], 0.0)  # after the last exchange networks are only judged
+        for number, ratio in enumerate(ratios if 0 < num_kept < edges.num_edges else ()):
+
+            def make(keep_mask: Tensor = keep_mask, number: int = number, ratio: float = ratio) -> Content:
+                networks = [fresh_network(run, keep_mask, NETWORKS * number + k) for k in range(NETWORKS)]
+                with torch.no_grad():
+                    logits = [network.logits(edges.subset(keep_mask)) for network in networks]
+                predicted = torch.stack([task.predict(each) for each in logits])
+                after = turn(edges, keep_mask, networks, target, divergence, prior, ratio) if ratio else keep_mask
+                return {"keep": after}, {"agreement": float((predicted == answers).double().mean())}
+
+            depends = {"turn": number, "ratio": ratio, "num_kept": num_kept, **_depends(run)}
+            after, meta = run.checkpoint.store.get("turn", depends, make)
+            if meta["agreement"] >= highest:
+                best, highest = keep_mask, meta["agreement"]
+            keep_mask = after["keep"].to(run.device)
+        return best
 
 
-def beliefs(problem: Problem) -> Tensor:
+def ensemble_logits(run: Run) -> Tensor:
     """Mean log-probabilities of five networks trained plainly on all edges, the dense baseline among them."""
-    settings = problem.settings
 
     def make() -> Content:
-        first = problem.dense.logits
-        others = [fresh(problem, None, -k, settings.sparse_epochs) for k in range(2, BELIEVERS + 1)]
+        first = run.dense.logits
+        others = [fresh_network(run, None, -k, run.training.sparse_epochs) for k in range(2, ENSEMBLE + 1)]
         with torch.no_grad():
-            answers = [first, *(network.logits(problem.edges) for network in others)]
-        if not problem.task.multilabel:
+            answers = [first, *(network.logits(run.edges) for network in others)]
+        if not run.task.multilabel:
             answers = [logits.log_softmax(-1) for logits in answers]
         return {"logits": torch.stack(answers).mean(0)}, {}
 
-    return problem.store.get("beliefs", _depends(problem), make)[0]["logits"].to(problem.device)
+    return run.store.get("ensemble", _depends(run), make)[0]["logits"].to(run.device)
 
 
-def _depends(problem: Problem) -> dict[str, Any]:
-    return {**problem.depends, "sparse_epochs": problem.settings.sparse_epochs, "search": of_method("retrain")}
+def _depends(run: Run) -> dict[str, Any]:
+    return {**run.depends_on_all, "search": of_method("retrain")}
 
 
-def fresh(problem: Problem, keep: Tensor | None, number: int, more: int = 0) -> Network:
+def fresh_network(run: Run, keep_mask: Tensor | None, number: int, more_epochs: int = 0) -> Network:
     """A network trained for E epochs, or more, on these edges (None: all), of a seed that nothing else uses."""
-    seed = (problem.settings.seed + APART * (number + 1)) % 2**31
-    network = problem.network(seed)
+    seed = (run.training.seed + SEED_STRIDE * (number + 1)) % 2**31
+    network = run.network(seed)
     with seeded(seed + 1):
         if isinstance(network, OwnNetwork):
             reset_parameters(network.module)
-        sparse = problem.edges if keep is None else problem.edges.subset(keep)
-        trainer, epochs = problem.trainer(network), problem.settings.anchor_epochs + more
-        sparsity = 1 - sparse.num_edges / problem.edges.num_edges
-        train(trainer, sparse, epochs, "turn", sparsity, problem.watch, problem.checkpoint)
+        sparse = run.subset(keep_mask)
+        trainer = run.trainer(network)
+        epochs = run.training.anchor_epochs + more_epochs
+        sparsity = 1 - sparse.num_edges / run.edges.num_edges
+        train(trainer, sparse, epochs, "turn", sparsity, run.watch, run.checkpoint)
     network.module.eval()
     return network

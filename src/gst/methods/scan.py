@@ -1,5 +1,8 @@
 """SCAN: edges inside dense neighbourhoods."""
 
+from dataclasses import dataclass
+from typing import ClassVar
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -7,6 +10,7 @@ from torch import Tensor
 from gst.graph.edgeset import EdgeSet, undirected
 from gst.graph.triangles import triangles
 from gst.methods.base import TopologySparsifier
+from gst.methods.registry import register
 
 
 @undirected
@@ -18,6 +22,8 @@ def scan_scores(edges: EdgeSet) -> Tensor:
     return (triangles(edges) + 1) / torch.from_numpy(root).to(u.device)
 
 
+@register("scan")
+@dataclass(kw_only=True, eq=False, repr=False)
 class SCAN(TopologySparsifier):
     r"""Keeps the edges of highest structural similarity (Xu et al., KDD 2007).
 
@@ -32,6 +38,9 @@ class SCAN(TopologySparsifier):
     >>> SCAN(keep=100)(data).num_edges
     200
     """
+
+    reference: ClassVar[str] = "Xu et al., KDD 2007"
+    complexity: ClassVar[str] = "O(|E|^1.5)"
 
     def edge_scores(self, edges: EdgeSet) -> Tensor:
         return scan_scores(edges)

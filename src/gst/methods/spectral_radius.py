@@ -1,5 +1,8 @@
 """Spectral radius: edges that the leading eigenvalue hangs on."""
 
+from dataclasses import dataclass
+from typing import ClassVar
+
 import numpy as np
 import torch
 from scipy import sparse
@@ -8,6 +11,7 @@ from torch import Tensor
 
 from gst.graph.edgeset import EdgeSet
 from gst.methods.base import TopologySparsifier
+from gst.methods.registry import register
 
 _STEPS = 20  # vectors held at a time
 _RESTARTS = 300  # where this is not enough, eigenvalues crowd at the top and a mixture of their vectors is as good
@@ -72,6 +76,8 @@ def _leading(matrix: sparse.csr_matrix) -> tuple[float, np.ndarray]:
     return value, vector
 
 
+@register("spectral-radius")
+@dataclass(kw_only=True, eq=False, repr=False)
 class SpectralRadius(TopologySparsifier):
     r"""Keeps the edges that carry the largest eigenvalue of the adjacency matrix.
 
@@ -89,6 +95,9 @@ class SpectralRadius(TopologySparsifier):
     >>> SpectralRadius(keep=100)(data).num_edges
     200
     """
+
+    reference: ClassVar[str] = "Restrepo et al., PRL 2006"
+    complexity: ClassVar[str] = "O(|E|·steps)"
 
     def edge_scores(self, edges: EdgeSet) -> Tensor:
         return spectral_radius_scores(edges)

@@ -1,19 +1,23 @@
 """WD-GLT, graph lottery tickets with a Wasserstein head (Hui et al., ICLR 2023)."""
 
 import math
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from gst.base.arguments import check_options
 from gst.base.randomness import generator
+from gst.methods.registry import register
 from gst.methods.ugs import UGS, Masked
 from gst.train.settings import MOST_EPOCHS
 
 _LEAST = -80.0  # e^-80 is lost in any sum, but exp is many times slower where it underflows
 
 
+@register("wd-glt")
+@dataclass(kw_only=True, eq=False, repr=False)
 class WDGLT(UGS):
     r"""UGS whose loss sees every edge, and whose mask plays against the weights.
 
@@ -25,65 +29,47 @@ class WDGLT(UGS):
 
     Args:
         round_epochs: epochs of a round, fewer than of UGS: each takes two passes over all nodes.
-        wasserstein_weight: λ.
+        wasserstein_weight: λ, weight of the transport cost.
         epsilon: entropic regularisation of W.
         iterations: of Sinkhorn's algorithm.
         alpha: weight of the implicit gradient, 0 or 1: how far Θ reckons with the mask's step, which depends on Θ.
         ascent: whether the mask climbs the loss, as the paper writes; off, it descends, as published code does.
-        sample: nodes drawn on each side of W, anew every time, where there are more. Bounds time and memory.
+        sample_size: nodes drawn on each side of W, anew every time, where there are more. Bounds time and memory.
 
-    The other arguments are those of :class:`~gst.methods.ugs.UGS` but ``l1``, and the learned values are the same.
+    The other arguments are those of :class:`~gst.methods.ugs.UGS` but ``l1``.
 
     >>> import gst
     >>> data = gst.load("synthetic:nodes=200,degree=8")
-    >>> est = WDGLT(sparsity=0.1, round_epochs=2, hidden=8, anchor_epochs=5, sparse_epochs=5, cache=False).fit(data)
-    >>> int(est.keep_.sum()) == est.edges_.num_edges - round(0.1 * est.edges_.num_edges)
+    >>> est = gst.WDGLT(sparsity=0.1, round_epochs=2, hidden=8, anchor_epochs=5, sparse_epochs=5, cache=False).fit(data)
+    >>> int(est.found_.keep_mask.sum()) == est.edges_.num_edges - round(0.1 * est.edges_.num_edges)
     True
     """
 
-    name = "wdglt"
+    round_epochs: int = 40
+    l1: float = field(default=0.0, init=False)
+    wasserstein_weight: float = 0.1
+    epsilon: float = 1e-3
+    iterations: int = 10
+    alpha: float = 0.0
+    ascent: bool = True
+    sample_size: int = 128
 
-    def __init__(
-        self,
-        model: nn.Module | None = None,
-        *,
-        prune_ratio: float = 0.05,
-        round_epochs: int = 40,
-        weight_prune_ratio: float = 0.0,
-        wasserstein_weight: float = 0.1,
-        epsilon: float = 1e-3,
-        iterations: int = 10,
-        alpha: float = 0.0,
-        ascent: bool = True,
-        sample: int = 128,
-        **rest: Any,
-    ) -> None:
-        super().__init__(
-            model,
-            prune_ratio=prune_ratio,
-            round_epochs=round_epochs,
-            weight_prune_ratio=weight_prune_ratio,
-            l1=0.0,
-            **rest,
-        )
+    reference: ClassVar[str] = "Hui et al., ICLR 2023"
+
+    def check(self) -> None:
+        super().check()
         check_options(
             type(self).__name__,
-            wasserstein_weight=(wasserstein_weight, float, lambda v: 0 <= v <= 1e6, "a number from 0 to 1e6"),
-            epsilon=(epsilon, float, lambda v: 0 < v <= 1e6, "a number above 0 and up to 1e6"),
-            iterations=(iterations, int, lambda v: 1 <= v <= MOST_EPOCHS, f"a number from 1 to {MOST_EPOCHS}"),
-            alpha=(alpha, float, lambda v: 0 <= v <= 1, "a number from 0 to 1"),
-            sample=(sample, int, lambda v: 1 <= v <= 2**20, "a number from 1 to 2^20"),
+            wasserstein_weight=(self.wasserstein_weight, float, lambda v: 0 <= v <= 1e6, "a number from 0 to 1e6"),
+            epsilon=(self.epsilon, float, lambda v: 0 < v <= 1e6, "a number above 0 and up to 1e6"),
+            iterations=(self.iterations, int, lambda v: 1 <= v <= MOST_EPOCHS, f"a number from 1 to {MOST_EPOCHS}"),
+            alpha=(self.alpha, float, lambda v: 0 <= v <= 1, "a number from 0 to 1"),
+            sample_size=(self.sample_size, int, lambda v: 1 <= v <= 2**20, "a number from 1 to 2^20"),
         )
-        self.wasserstein_weight, self.epsilon, self.iterations = wasserstein_weight, epsilon, iterations
-        self.alpha, self.ascent, self.sample = alpha, ascent, sample
-
-    def options(self) -> dict[str, Any]:
-        own = ("wasserstein_weight", "epsilon", "iterations", "alpha", "ascent", "sample")
-        return super().options() | {name: getattr(self, name) for name in own}
 
     def loss(self, masked: Masked, mask: Tensor) -> Tensor:
-        task, logits = masked.problem.task, masked.logits(mask)
-        apart = separation(logits, self.sample, self.epsilon, self.iterations, multilabel=task.multilabel)
+        task, logits = masked.run.task, masked.logits(mask)
+        apart = separation(logits, self.sample_size, self.epsilon, self.iterations, multilabel=task.multilabel)
         return task.loss(logits[task.train]) - self.wasserstein_weight * apart
 
     def epoch(self, masked: Masked) -> None:
@@ -97,7 +83,7 @@ class WDGLT(UGS):
 
         stepped = masked.mask.detach()
         if self.alpha > 0:  # of the same value, and with the slope that a plain step of the mask has in Θ
-            rate = masked.problem.settings.lr * (1 if self.ascent else -1)
+            rate = masked.run.training.lr * (1 if self.ascent else -1)
             stepped = stepped + self.alpha * rate * (slope - slope.detach())
         self.loss(masked, stepped).backward()
         masked.weight_optimizer.step()
@@ -154,14 +140,15 @@ class _Transport(torch.autograd.Function):
         logs = kernel + scale + other
         plan = _floored(logs, 1).exp()
         ctx.save_for_backward(cost, plan)
-        ctx.halves, ctx.words = halves, (epsilon, iterations)
+        ctx.halves = halves
+        ctx.arguments = (epsilon, iterations)
         return (plan * cost).sum()
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
         cost, plan = ctx.saved_tensors
         if torch.is_grad_enabled():  # the slope itself is differentiated
-            slope = torch.autograd.grad(_transport(cost, *ctx.words), cost, create_graph=True)[0]
+            slope = torch.autograd.grad(_transport(cost, *ctx.arguments), cost, create_graph=True)[0]
             return grads[0] * slope, None, None
         slope = plan * cost  # ∂W / ∂ log P
         last, before = slope.sum(1, keepdim=True), slope.sum(0, keepdim=True)  # ∂W / ∂ log u, ∂W / ∂ log v
@@ -169,7 +156,7 @@ class _Transport(torch.autograd.Function):
             passed = ctx.halves[half] * last
             slope -= passed
             last, before = before - passed.sum(1 - half % 2, keepdim=True), 0
-        return grads[0] * (plan - slope / ctx.words[0]), None, None
+        return grads[0] * (plan - slope / ctx.arguments[0]), None, None
 
 
 def _transport(cost: Tensor, epsilon: float, iterations: int) -> Tensor:

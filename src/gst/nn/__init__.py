@@ -1,1 +1,1 @@
-"""Kernels, gated layers, backbones, the masker, and the path for a user's own model."""
+"""Gated layers, backbones, the masker, and gated edges for a user's own model."""

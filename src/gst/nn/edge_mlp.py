@@ -10,7 +10,7 @@ from torch import Tensor
 from gst.base.jit import njit
 from gst.sparse.csr import Pattern
 
-_HELD = 1 << 22  # numbers that the fallback holds at once
+_CHUNK = 1 << 22  # numbers that the fallback holds at once
 
 
 def edge_mlp(pattern: Pattern, target: Tensor, source: Tensor, last: Tensor) -> Tensor:
@@ -27,7 +27,7 @@ class _EdgeMLP(torch.autograd.Function):
             out = target.new_empty(pattern.nnz)
             _scores(*_arrays(pattern.crow, pattern.col, target, source, last, out))
             return out
-        parts = [pre.relu_() @ last for _, _, pre in _runs(pattern, target, source)]
+        parts = [hidden.relu_() @ last for _, _, hidden in _chunks(pattern, target, source)]
         return torch.cat(parts) if parts else target.new_zeros(0)
 
     @staticmethod
@@ -39,26 +39,26 @@ class _EdgeMLP(torch.autograd.Function):
         return None, to_target * last, to_source * last, to_last
 
 
-def _open_sums(pattern: Pattern, grad: Tensor, own: Tensor, other: Tensor) -> tuple[Tensor, Tensor]:
-    """Per row the sum of ``grad`` over entries whose unit is open, [N, H]; over all, Σ grad · ReLU, [H]."""
-    sums = torch.zeros_like(own, memory_format=torch.contiguous_format)
-    total = own.new_zeros(own.shape[1], dtype=torch.float64)  # of all entries: too many for single precision
-    if _compiled(own):
-        _sum_open(*_arrays(pattern.crow, pattern.col, grad, own, other, sums, total))
-        return sums, total.to(own.dtype)
-    for rows, entries, pre in _runs(pattern, own, other):
+def _open_sums(pattern: Pattern, grad: Tensor, rows: Tensor, columns: Tensor) -> tuple[Tensor, Tensor]:
+    """Per row the sum of ``grad`` over the entries whose ReLU is open, [N, H]; over all entries Σ grad · ReLU, [H]."""
+    sums = torch.zeros_like(rows, memory_format=torch.contiguous_format)
+    total = rows.new_zeros(rows.shape[1], dtype=torch.float64)  # too many entries for single precision
+    if _compiled(rows):
+        _sum_open(*_arrays(pattern.crow, pattern.col, grad, rows, columns, sums, total))
+        return sums, total.to(rows.dtype)
+    for span, entries, hidden in _chunks(pattern, rows, columns):
         part = grad[entries]
-        is_open = (pre > 0).to(pre.dtype)
-        total += part @ (pre * is_open)
-        crow = pattern.crow[rows.start : rows.stop + 1] - entries.start
-        shape = (rows.stop - rows.start, part.numel())
+        is_open = (hidden > 0).to(hidden.dtype)
+        total += part @ (hidden * is_open)
+        crow = pattern.crow[span.start : span.stop + 1] - entries.start
+        shape = (span.stop - span.start, part.numel())
         gather = torch.sparse_csr_tensor(crow, torch.arange(part.numel(), device=crow.device), part, shape)
-        sums[rows] = gather @ is_open
-    return sums, total.to(own.dtype)
+        sums[span] = gather @ is_open
+    return sums, total.to(rows.dtype)
 
 
 def _compiled(tensor: Tensor) -> bool:
-    """Whether the compiled kernels can be used: they run on the CPU."""
+    """Whether the compiled kernels apply: they run on the CPU only."""
     return tensor.device.type == "cpu"
 
 
@@ -66,7 +66,7 @@ def _arrays(*tensors: Tensor) -> list[np.ndarray]:
     return [tensor.detach().contiguous().numpy() for tensor in tensors]
 
 
-# one thread each: they take a few milliseconds, and compiling them for several would take seconds
+# single-threaded: they take a few milliseconds, compiling them for several threads would take seconds
 @njit(fastmath=True, cache=True, nogil=True)
 def _scores(
     crow: np.ndarray, col: np.ndarray, target: np.ndarray, source: np.ndarray, last: np.ndarray, out: np.ndarray
@@ -86,31 +86,31 @@ def _sum_open(
     crow: np.ndarray,
     col: np.ndarray,
     grad: np.ndarray,
-    own: np.ndarray,
-    other: np.ndarray,
+    rows: np.ndarray,
+    columns: np.ndarray,
     sums: np.ndarray,
     total: np.ndarray,
 ) -> None:
-    zero = own[0, 0] - own[0, 0]
-    in_row = np.empty_like(own[0])
+    zero = rows[0, 0] - rows[0, 0]
+    in_row = np.empty_like(rows[0])
     for i in range(crow.shape[0] - 1):
         in_row[:] = zero
         for entry in range(crow[i], crow[i + 1]):
             j, slope = col[entry], grad[entry]
-            for h in range(own.shape[1]):
-                pre = own[i, h] + other[j, h]
-                sums[i, h] += slope if pre > zero else zero
-                in_row[h] += slope * max(pre, zero)
+            for h in range(rows.shape[1]):
+                hidden = rows[i, h] + columns[j, h]
+                sums[i, h] += slope if hidden > zero else zero
+                in_row[h] += slope * max(hidden, zero)
         total += in_row
 
 
-def _runs(pattern: Pattern, own: Tensor, other: Tensor) -> Iterator[tuple[slice, slice, Tensor]]:
-    """For devices without the compiled kernels: runs of whole rows with their entries and p_i + q_j."""
-    size = max(1, _HELD // own.shape[1])
+def _chunks(pattern: Pattern, rows: Tensor, columns: Tensor) -> Iterator[tuple[slice, slice, Tensor]]:
+    """For devices without the compiled kernels: chunks of whole rows with their entries and p_i + q_j."""
+    size = max(1, _CHUNK // rows.shape[1])
     row = 0
     while row < pattern.shape[0]:
         begin = int(pattern.crow[row])
         stop = max(row + 1, int(torch.searchsorted(pattern.crow, begin + size, right=True)) - 1)
         entries = slice(begin, int(pattern.crow[stop]))
-        yield slice(row, stop), entries, own[pattern.row[entries]] + other[pattern.col[entries]]
+        yield slice(row, stop), entries, rows[pattern.row[entries]] + columns[pattern.col[entries]]
         row = stop

@@ -1,4 +1,4 @@
-"""Node features, dense or sparse, and the cheap dropout that both share."""
+"""Node features, dense or sparse, and a cheap dropout for both."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,14 +16,15 @@ from gst.sparse.layouts import as_float, is_sparse
 from gst.sparse.sampler import row_entries
 from gst.sparse.shared_grad import Shared, room, take, token
 
-SPARSE_BELOW = 0.08  # density at which X·W, forward and backward, costs the same either way: benchmarks/features.py
+# density at which X·W with its backward pass takes the same time in both layouts: benchmarks/features.py
+SPARSE_BELOW = 0.08
 
-_LARGE = 1 << 16  # entries of a matrix that is worth a compiled pass
+_LARGE = 1 << 16  # entries from which a compiled pass is faster
 
 
 @dataclass(frozen=True)
 class SparseFeatures:
-    """A feature matrix X kept as CSR: bag-of-words features have about one non-zero in a hundred."""
+    """A feature matrix X in CSR layout: of bag-of-words features about one in a hundred is non-zero."""
 
     pattern: Pattern
     values: Tensor
@@ -37,39 +38,43 @@ Features = Tensor | SparseFeatures
 
 
 class SharedFeatures:
-    """The features of all nodes, read by runs of rows: X·W is taken once for all, and its slope carried back once.
+    """The features of all nodes for several runs of rows: X·W is computed once, and so is its backward pass.
 
-    ``slope``: whether one in X is asked for; ``known``: whether the runs are passed once more for slopes alone.
+    Args:
+        x: the features.
+        slope: whether the gradient in X is needed.
+        backward_only: whether outputs are known and the runs are needed for their gradients alone.
     """
 
-    def __init__(self, x: Features, slope: bool = False, known: bool = False) -> None:
+    def __init__(self, x: Features, slope: bool = False, backward_only: bool = False) -> None:
         self.x = x
         self.shape = x.shape
         self.token = token(slope)
-        self.known = known
+        self.backward_only = backward_only
         self._products: dict[int, tuple[Tensor, Shared]] = {}
 
     @cached_property
     def itself(self) -> Shared:
+        """X, if dense, to be read row by row."""
         assert isinstance(self.x, Tensor)
-        return Shared.of(self.x, self.token, self.known)
+        return Shared.of(self.x, self.token, self.backward_only)
 
     def times(self, weight: Tensor, key: Tensor | None = None) -> Shared:
-        """X·W; ``key``: the parameter that a weight of the moment is made of."""
+        """X·W, computed once per weight; ``key``: the parameter that a temporary weight is computed from."""
         name = id(weight if key is None else key)
         if name not in self._products:
             with torch.no_grad():
-                moved = room(weight, self.shape[0], weight.shape[1])
+                product = room(weight, self.shape[0], weight.shape[1])
                 if isinstance(self.x, Tensor):
-                    torch.mm(self.x, weight, out=moved)
+                    torch.mm(self.x, weight, out=product)
                 else:
-                    moved += linear(self.x, weight)
-                self._products[name] = weight, Shared.of(moved, self.token, self.known)
+                    product += linear(self.x, weight)
+                self._products[name] = weight, Shared.of(product, self.token, self.backward_only)
         return self._products[name][1]
 
     @torch.no_grad()
     def slope(self) -> Tensor:
-        """What all runs gave back, in X; to be asked for once."""
+        """The gradient in X, summed over all runs; overwrites it, so call it once."""
         total = self.itself.slope
         assert total is not None
         for weight, product in self._products.values():
@@ -79,9 +84,9 @@ class SharedFeatures:
 
 
 def as_features(x: Tensor, dtype: torch.dtype = torch.float32) -> Features:
-    """Features of any kind as our networks take them; dense ones in the layout in which X·W is faster, by density.
+    """Features in the layout in which X·W is faster, judged by their density.
 
-    A sparse tensor stays sparse: its dense form may not fit into memory.
+    A sparse tensor stays sparse whatever its density: its dense form may not fit into memory.
     """
     x = as_float(x, dtype)
     if is_sparse(x):
@@ -95,7 +100,7 @@ def as_features(x: Tensor, dtype: torch.dtype = torch.float32) -> Features:
 
 
 def rows(x: Features | SharedFeatures, nodes: Tensor) -> Features:
-    """The features of some nodes, given by their sorted ids."""
+    """The features of some nodes (sorted ids)."""
     if isinstance(x, SharedFeatures):
         return take(x.itself, nodes) if isinstance(x.x, Tensor) else rows(x.x, nodes)
     if nodes.numel() == x.shape[0]:
@@ -115,15 +120,15 @@ def linear(x: Features, weight: Tensor) -> Tensor:
 def dropout(x: Tensor, p: float, training: bool) -> Tensor:
     r"""Zeroes entries with probability p and scales the rest by 1/(1 − p).
 
-    One random byte an entry, so p is rounded to 1/256 (0.5 and 0.25 are exact): on a CPU drawing bytes is an order of
-    magnitude cheaper than the Bernoulli numbers of ``torch.nn.functional.dropout``, which dominate an epoch.
+    One random byte per entry, so p is rounded to 1/256 (0.5 and 0.25 are exact): on a CPU drawing bytes is an order of
+    magnitude cheaper than the Bernoulli numbers of ``torch.nn.functional.dropout``, which would dominate an epoch.
     """
     level = round(p * 256)
     if not training or level == 0:
         return x
-    words = torch.empty(x.numel() // 8 + 1, dtype=torch.int64, device=x.device)
-    random = words.random_(-(2**63), None, generator=generator(x.device)).view(torch.uint8)[: x.numel()].view(x.shape)
-    return _Thinned.apply(x, random, level)
+    integers = torch.empty(x.numel() // 8 + 1, dtype=torch.int64, device=x.device)
+    integers.random_(-(2**63), None, generator=generator(x.device))
+    return _Thinned.apply(x, integers.view(torch.uint8)[: x.numel()].view(x.shape), level)
 
 
 def feature_dropout(x: Features, p: float, training: bool) -> Features:
@@ -133,7 +138,7 @@ def feature_dropout(x: Features, p: float, training: bool) -> Features:
 
 
 class _Thinned(torch.autograd.Function):
-    """What random bytes from ``level`` on leave, scaled; linear, so its slope is thinned likewise."""
+    """Keeps and scales the entries whose random byte is at least ``level``; the gradient is thinned likewise."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, random: Tensor, level: int) -> Tensor:
@@ -155,7 +160,7 @@ class _Thinned(torch.autograd.Function):
 
 @njit(nogil=True, cache=True)
 def _thin(x: np.ndarray, random: np.ndarray, out: np.ndarray, level: int, scale: float, begin: int, end: int) -> None:
-    """In one pass: in several, most of the time would go to memory that is written and read again."""
+    """One pass: several would spend most of the time on writing and reading intermediate results."""
     for i in range(begin, end):
         for j in range(x.shape[1]):
             out[i, j] = x[i, j] * (scale if random[i, j] >= level else 0 * scale)

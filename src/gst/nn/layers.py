@@ -1,21 +1,23 @@
-r"""Graph convolutions with gated edges.
+r"""What all graph convolutions share: weights, gated edges, normalisation and the order of the products.
 
 Every layer takes the features of a block's columns and one value per edge of the whole graph (mask times gate, m·g).
-Value 0 is deletion, to rounding: degrees, softmax and sums see only what is left. Yet an edge of value 0 still has a
-gradient, so that training can call it back.
+A value of 0 deletes the edge, up to rounding: degrees, softmax and sums see only the remaining edges. Yet such an edge
+has a gradient, so that training can bring it back.
 """
+
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from gst.base.randomness import generator
 from gst.nn.features import Features, SharedFeatures, linear, rows
 from gst.sparse.adjacency import Adjacency, Block
-from gst.sparse.csr import row_max, row_sum, spmm
-from gst.sparse.shared_grad import Shared, shared_linear, shared_spmm, take
+from gst.sparse.csr import row_sum, spmm
+from gst.sparse.shared_grad import shared_linear, shared_spmm, take
 
-CACHE = 2**21  # numbers that stay in a processor's cache
+CACHE = 2**21  # numbers that fit into a processor's cache
+_FORWARD = {"forward", "entry_values", "skip", "total"}  # methods of Layer that compute its output
 
 
 def glorot(inputs: int, outputs: int) -> nn.Parameter:
@@ -24,9 +26,125 @@ def glorot(inputs: int, outputs: int) -> nn.Parameter:
     return nn.Parameter(weight)
 
 
+class Layer(nn.Module):
+    r"""A graph convolution with gated edges:
+
+    .. math:: Â X W + X W_{root} + b
+
+    Â holds the gated edges and a diagonal, scaled by ``norm``. The skip connection :math:`X W_{root}` is there with
+    ``residual`` only; as in PyG's ``GATConv(residual=True)`` it is linear and has no bias.
+
+    A subclass either states ``norm`` and :meth:`diagonal`, which compiled models and the kernels of the greedy search
+    read as well, or has a ``forward`` of its own. Such a forward must accept sparse and shared features, as
+    :func:`propagate` and :meth:`skip` do. It is trained and evaluated like any other, but compiled and searched like a
+    user's own model.
+
+    Attributes:
+        norm: how the rows of Â are scaled: not at all ("sum"), to mean values ("mean"), or by :math:`D̃^{-1/2}` on both
+            sides ("symmetric", with the diagonal of GCN).
+        fixed_diagonal: whether :meth:`diagonal` depends on nothing but its argument. Unless edges are gated, Â is then
+            computed once per graph and shared by all layers of the class.
+        described: whether these attributes say all about the output; a class that overrides ``forward`` must say so.
+    """
+
+    norm: ClassVar[Literal["sum", "mean", "symmetric"]] = "sum"
+    fixed_diagonal: ClassVar[bool] = False
+    described: ClassVar[bool] = True
+
+    root: nn.Parameter | None
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "described" not in vars(cls) and not _FORWARD.isdisjoint(vars(cls)):
+            cls.described = False
+
+    def __init__(self, inputs: int, outputs: int, *, residual: bool = False) -> None:
+        super().__init__()
+        self.weight = glorot(inputs, outputs)
+        self.register_parameter("root", glorot(inputs, outputs) if residual else None)
+        self.bias = nn.Parameter(torch.zeros(outputs))
+
+    @property
+    def attention(self) -> tuple[Tensor, Tensor] | None:
+        """a_s and a_t, [heads, d] each, if Â is the attention of :class:`~gst.nn.backbones.gat.GATLayer`; else None."""
+        return None
+
+    def diagonal(self, loops: Tensor) -> Tensor:
+        """[N] the value of each node in its own sum, given the weights of the data's self-loops (0: none)."""
+        return loops
+
+    def forward(self, x: Features | SharedFeatures, block: Block, edge_values: Tensor | None) -> Tensor:
+        values = self.entry_values(block, edge_values)
+        skip = self.skip(x, block)
+        return self.total(propagate(block, values, x, self.weight), skip)
+
+    def entry_values(self, block: Block, edge_values: Tensor | None) -> Tensor:
+        """The entries of Â in a block, from one value per edge (None: 1)."""
+        adjacency, dtype = block.adjacency, self.weight.dtype
+        if self.norm == "sum":
+            return block.values(edge_values, self.diagonal(adjacency.loops.to(dtype)), dtype)
+
+        def scaled() -> Tensor:
+            values = adjacency.values(edge_values, self.diagonal(adjacency.loops.to(dtype)), dtype)
+            return mean_norm(adjacency, values) if self.norm == "mean" else gcn_norm(adjacency, values, block.own)
+
+        if self.fixed_diagonal:
+            return block.select(adjacency.normalised(edge_values, (type(self), dtype), scaled))
+        return block.select(scaled())
+
+    def skip(self, x: Features | SharedFeatures, block: Block) -> Tensor | None:
+        """The skip connection of a block's rows; to be called before :func:`propagate`.
+
+        Gradients flow back in reverse order, and the last bits of sums that are accumulated in place depend on it.
+        """
+        if self.root is None:
+            return None
+        if isinstance(x, SharedFeatures):
+            dense = isinstance(x.x, Tensor)
+            return shared_linear(x.itself, block.own, self.root) if dense else linear(rows(x, block.own), self.root)
+        if block.entries is None:  # in a block with its own adjacency, most columns are not rows
+            return linear(x if block.pattern.shape[0] == x.shape[0] else rows(x, block.own), self.root)
+        return linear(x, self.root)[block.own]
+
+    def total(self, sums: Tensor, skip: Tensor | None) -> Tensor:
+        return sums + self.bias if skip is None else sums + skip + self.bias
+
+    def macs(self, nodes: int, nnz: int, stored: int | None = None) -> tuple[int, int]:
+        """Multiply–accumulates of the products with weights, and of those with Â, in one pass over all nodes.
+
+        ``nnz``: entries of Â; ``stored``: non-zero features, if they are sparse.
+        """
+        inputs, outputs = self.weight.shape
+        product = nodes * inputs * outputs if stored is None else stored * outputs
+        first = stored is None and sums_first(nodes, nodes, nnz, inputs, outputs)
+        return product if self.root is None else 2 * product, nnz * (inputs if first else outputs)
+
+
+def gcn_norm(adjacency: Adjacency, values: Tensor, own: Tensor) -> Tensor:
+    """Entries of D̃^-½ (A∘m∘g + I) D̃^-½ from those of A∘m∘g + I; D̃ sums each row, that is, what flows into a node.
+
+    ``own``: the column of each row's own node, for an adjacency that stores D̃ because its entries do not show it.
+    """
+    pattern = adjacency.pattern
+    if adjacency.degree is not None:
+        scale = take(adjacency.degree, own).rsqrt()
+        return values * scale[pattern.row] * take(adjacency.degree, pattern.col).rsqrt()
+    scale = row_sum(pattern, values).rsqrt()
+    return values * scale[pattern.row] * scale[pattern.col]
+
+
+def mean_norm(adjacency: Adjacency, values: Tensor) -> Tensor:
+    """Entries divided by the sum of their row, so that the matrix takes means.
+
+    The divisor is at least half the weight of the lightest edge: a node that has lost all its edges has mean 0, and
+    a gradient in each of them.
+    """
+    return values / row_sum(adjacency.pattern, values).clamp(min=adjacency.lightest / 2)[adjacency.pattern.row]
+
+
 def propagate(block: Block, values: Tensor, x: Features | SharedFeatures, weight: Tensor) -> Tensor:
-    """A·X·W in the order that takes less time; sparse features are multiplied first and so stay sparse."""
-    if isinstance(x, SharedFeatures):  # a product of all nodes is taken once for all blocks: only widths matter
+    """Â·X·W in the faster order; sparse features are multiplied by W first and so stay sparse."""
+    if isinstance(x, SharedFeatures):  # a product of all nodes is taken once for all blocks: only the widths matter
         if isinstance(x.x, Tensor) and weight.shape[0] <= weight.shape[1]:
             return shared_spmm(block.pattern, values, x.itself, weight)
         return shared_spmm(block.pattern, values, x.times(weight))
@@ -36,191 +154,11 @@ def propagate(block: Block, values: Tensor, x: Features | SharedFeatures, weight
 
 
 def sums_first(rows: int, columns: int, nnz: int, inputs: int, outputs: int) -> bool:
-    """Whether (A·X)·W takes less time than A·(X·W), counted in multiplications of a dense product."""
+    """Whether (A·X)·W is faster than A·(X·W), by the number of multiplications of a dense product."""
     before = _spmm_cost(columns, nnz, inputs) + rows * inputs * outputs
     return before < columns * inputs * outputs + _spmm_cost(columns, nnz, outputs)
 
 
 def _spmm_cost(columns: int, nnz: int, width: int) -> int:
-    """Of a sparse product; one that fetches its rows from memory rather than from cache is about 8 times as slow."""
+    """Of a sparse product; one that reads its rows from memory instead of the cache is about 8 times as slow."""
     return nnz * width * (8 if columns * width > CACHE else 1)
-
-
-class Layer(nn.Module):
-    r"""Weights W and b of a graph convolution and, with ``residual``, a learnable skip connection :math:`x_i W_{root}`.
-
-    The skip connection is that of PyG's ``GATConv(residual=True)``: linear, without a bias, added to what the
-    convolution gives.
-    """
-
-    root: nn.Parameter | None
-
-    def __init__(self, inputs: int, outputs: int, *, residual: bool = False) -> None:
-        super().__init__()
-        self.weight = glorot(inputs, outputs)
-        self.register_parameter("root", glorot(inputs, outputs) if residual else None)
-        self.bias = nn.Parameter(torch.zeros(outputs))
-
-    def own_part(self, x: Features | SharedFeatures, block: Block) -> Tensor | None:
-        """What the skip connection gives to the rows of a block; to be asked for before the sums over neighbours.
-
-        Slopes are carried back in the reverse order, and what they add up to in place depends on it to the last bit.
-        """
-        if self.root is None:
-            return None
-        if isinstance(x, SharedFeatures):
-            dense = isinstance(x.x, Tensor)
-            return shared_linear(x.itself, block.own, self.root) if dense else linear(rows(x, block.own), self.root)
-        if block.entries is None:  # of a block with its own adjacency, most columns are no rows
-            return linear(x if block.pattern.shape[0] == x.shape[0] else rows(x, block.own), self.root)
-        return linear(x, self.root)[block.own]
-
-    def total(self, sums: Tensor, own: Tensor | None) -> Tensor:
-        return sums + self.bias if own is None else sums + own + self.bias
-
-
-class GCNLayer(Layer):
-    r"""Kipf & Welling, ICLR 2017, with the normalisation computed from the gated values.
-
-    .. math:: D̃^{-1/2} (A ∘ m ∘ g + I) D̃^{-1/2} X W + b
-
-    A self-loop that the data carries takes the place of the one from I, as in PyG.
-    """
-
-    def forward(self, x: Features | SharedFeatures, block: Block, edge_values: Tensor | None) -> Tensor:
-        values = block.select(gcn_norm(block.adjacency, edge_values, self.weight.dtype, block.own))
-        own = self.own_part(x, block)
-        return self.total(propagate(block, values, x, self.weight), own)
-
-
-def gcn_norm(adjacency: Adjacency, edge_values: Tensor | None, dtype: torch.dtype, own: Tensor | None = None) -> Tensor:
-    """The entries of D̃^-½ (A∘m∘g + I) D̃^-½; D̃ sums each row, that is, what flows into a node.
-
-    ``own``: the column of each row's own node, of an adjacency that is told its degrees.
-    """
-    pattern = adjacency.pattern
-
-    def make() -> Tensor:
-        diagonal = torch.where(adjacency.loops > 0, adjacency.loops, 1.0)
-        values = adjacency.values(edge_values, diagonal, dtype)
-        if adjacency.degree is not None:
-            assert own is not None
-            scale = take(adjacency.degree, own).rsqrt()
-            return values * scale[pattern.row] * take(adjacency.degree, pattern.col).rsqrt()
-        scale = row_sum(pattern, values).rsqrt()
-        return values * scale[pattern.row] * scale[pattern.col]
-
-    return adjacency.normalised(edge_values, ("gcn", dtype), make)
-
-
-class GINLayer(Layer):
-    r"""Xu et al., ICLR 2019, with a one-layer perceptron and a trainable ε.
-
-    .. math:: \Big((1 + ε) x_i + \sum_j m_{ij} g_{ij} x_j\Big) W + b
-
-    """
-
-    def __init__(self, inputs: int, outputs: int, *, residual: bool = False) -> None:
-        super().__init__(inputs, outputs, residual=residual)
-        self.eps = nn.Parameter(torch.zeros(()))
-
-    def forward(self, x: Features | SharedFeatures, block: Block, edge_values: Tensor | None) -> Tensor:
-        diagonal = block.adjacency.loops.to(self.eps.dtype) + 1 + self.eps
-        values, own = block.values(edge_values, diagonal, self.weight.dtype), self.own_part(x, block)
-        return self.total(propagate(block, values, x, self.weight), own)
-
-
-class GATLayer(Layer):
-    r"""Veličković et al., ICLR 2018, with the gate inside the softmax.
-
-    .. math:: α_{ij} = \frac{m_{ij} g_{ij} \exp e_{ij}}{\sum_k m_{ik} g_{ik} \exp e_{ik}}, \quad
-        e_{ij} = \mathrm{LeakyReLU}(a_t·W x_i + a_s·W x_j)
-
-    The self-loop takes part with value 1; a self-loop that the data carries is the same one, as in PyG.
-    """
-
-    def __init__(self, inputs: int, outputs: int, heads: int, *, residual: bool = False) -> None:
-        super().__init__(inputs, heads * outputs, residual=residual)
-        self.heads = heads
-        self.attend_source = glorot(heads, outputs)
-        self.attend_target = glorot(heads, outputs)
-
-    def forward(self, x: Features | SharedFeatures, block: Block, edge_values: Tensor | None) -> Tensor:
-        pattern, own = block.pattern, self.own_part(x, block)
-        hidden = x.times(self.weight) if isinstance(x, SharedFeatures) else linear(x, self.weight)
-        source, target = (self._attend(x, hidden, vector) for vector in (self.attend_source, self.attend_target))
-        logits = functional.leaky_relu(
-            take(target, block.own)[pattern.row] + take(source, pattern.col), 0.2
-        )  # [nnz, heads]
-
-        if edge_values is None and block.adjacency.weight is None:  # all values are 1
-            weight = (logits - row_max(pattern, logits)[pattern.row]).exp()
-        else:
-            values = block.values(edge_values, torch.ones_like(block.adjacency.loops), logits.dtype).unsqueeze(1)
-            # the largest logit of what is left: an absent edge must not push the others into underflow
-            top = row_max(pattern, logits.masked_fill(values == 0, -torch.inf))
-            weight = values * (logits - top[pattern.row]).clamp(max=60).exp()
-        attention = weight / row_sum(pattern, weight)[pattern.row]
-        if isinstance(hidden, Shared):
-            parts = [
-                shared_spmm(pattern, a, h) for a, h in zip(attention.unbind(1), hidden.split(self.heads), strict=True)
-            ]
-        else:
-            by_head = hidden.view(hidden.shape[0], self.heads, -1).unbind(1)
-            parts = [spmm(pattern, a, h) for a, h in zip(attention.unbind(1), by_head, strict=True)]
-        return self.total(torch.cat(parts, dim=1), own)
-
-    def _attend(self, x: Features | SharedFeatures, hidden: Tensor | Shared, vector: Tensor) -> Tensor | Shared:
-        """a·W x of every node and head."""
-        if isinstance(x, SharedFeatures):
-            return x.times((self.weight.view(x.shape[1], self.heads, -1) * vector).sum(-1), vector)
-        assert isinstance(hidden, Tensor)
-        return (hidden.view(hidden.shape[0], self.heads, -1) * vector).sum(-1)
-
-
-class SAGELayer(Layer):
-    r"""Hamilton et al., NeurIPS 2017, with the mean over what is left; edge weights of the data make it a weighted one.
-
-    .. math:: \frac{\sum_j m_{ij} g_{ij} x_j}{\sum_j m_{ij} g_{ij}} W + x_i W_{root} + b
-
-    """
-
-    root: nn.Parameter
-
-    def __init__(self, inputs: int, outputs: int) -> None:
-        super().__init__(inputs, outputs, residual=True)
-
-    def diagonal(self, adjacency: Adjacency) -> Tensor:
-        """With what value a node is its own neighbour: only through self-loops that the data carries."""
-        return adjacency.loops
-
-    def forward(self, x: Features | SharedFeatures, block: Block, edge_values: Tensor | None) -> Tensor:
-        adjacency, dtype = block.adjacency, self.weight.dtype
-
-        def make() -> Tensor:
-            return mean_norm(adjacency, adjacency.values(edge_values, self.diagonal(adjacency), dtype))
-
-        values = adjacency.normalised(edge_values, (type(self), dtype), make)
-        own = self.own_part(x, block)
-        return self.total(propagate(block, block.select(values), x, self.weight), own)
-
-
-def mean_norm(adjacency: Adjacency, values: Tensor) -> Tensor:
-    """Entry values divided by the sum of their row, so that the matrix takes means.
-
-    The sum is never taken for less than half an edge: so a node that has lost all its edges has mean 0, and a gradient
-    in each of them.
-    """
-    return values / row_sum(adjacency.pattern, values).clamp(min=adjacency.lightest / 2)[adjacency.pattern.row]
-
-
-class ClusterGCNLayer(SAGELayer):
-    r"""Chiang et al., KDD 2019, as in PyG: a mean in which every node is its own neighbour.
-
-    .. math:: D̃^{-1} (A ∘ m ∘ g + I) X W + X W_{root} + b
-
-    A self-loop that the data carries is the one from I, as in PyG.
-    """
-
-    def diagonal(self, adjacency: Adjacency) -> Tensor:
-        return torch.ones_like(adjacency.loops)

@@ -1,14 +1,14 @@
-"""Exact logits of a large graph, and their exact gradient in every edge, layer after layer and in runs of rows.
+"""Exact logits of a large graph, and their exact gradient in every edge, layer by layer and in runs of rows.
 
-A receptive field grows with every layer until it is the whole graph; a layer at a time, the work is that of a full
-batch and the memory O(N·H + one run). Under ``torch.distributed`` the runs are dealt to the workers.
+A receptive field grows with every layer until it is the whole graph. Layer by layer, the work is that of a full batch
+and the memory O(N·H + one run). Under ``torch.distributed`` the workers share the runs.
 """
 
 from collections.abc import Callable, Iterator
-from typing import cast
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from gst.base import distributed
 from gst.graph.edgeset import EdgeSet
@@ -17,7 +17,13 @@ from gst.nn.features import Features, SharedFeatures
 from gst.sparse.neighbours import LocalBlock
 from gst.sparse.shared_grad import Shared, room, token
 
-RUN = 1 << 18  # arcs read at once: what is held of each stays in the caches
+RUN = 1 << 18  # arcs read at once: the values held for each fit into the caches
+
+# by activation: the gradient in its input from the gradient in its output and the output, both overwritten
+_BACKWARD: dict[Callable[..., Tensor], Callable[[Tensor, Tensor], Tensor]] = {
+    torch.relu: lambda grad, output: grad.mul_(output.sign_()),
+    functional.elu: lambda grad, output: grad.mul_(output.clamp_(max=0).add_(1)),
+}
 
 
 def layerwise_logits(
@@ -25,32 +31,41 @@ def layerwise_logits(
 ) -> Tensor:
     """Evaluation-mode logits on these edges, each with its value (None: 1), of some nodes (sorted ids) or all."""
     module.eval()
-    logits = _forward(module, x, edges, values, nodes)[-1]
+    if module.sequential:
+        logits = _forward(module, x, edges, values, nodes)[-1]
+    else:
+        with torch.no_grad():
+            logits = module.run(x, edges.adjacency.blocks(len(module.layers)), values)
     return logits if nodes is None else logits[nodes]
 
 
 def edge_gradient(
     module: Backbone, x: Features, edges: EdgeSet, values: Tensor, loss: Callable[[Tensor], Tensor]
 ) -> Tensor:
-    """∂ loss(logits of all nodes) / ∂ values, in evaluation mode, of every edge: also of those whose value is 0."""
+    """∂ loss(logits of all nodes) / ∂ values, in evaluation mode, of every edge, also of those with value 0."""
     module.eval()
+    if not module.sequential:
+        values = values.detach().requires_grad_()
+        logits = module.run(x, edges.adjacency.blocks(len(module.layers)), values)
+        return torch.autograd.grad(loss(logits), values)[0]
     degree = Shared.of(edges.neighbours.degree(values, values.dtype), token(True))
-    inputs = _forward(module, x, edges, values, None)
-    logits = inputs.pop().requires_grad_()
-    slope = torch.autograd.grad(loss(logits), logits)[0]
+    outputs = _forward(module, x, edges, values, None)
+    logits = outputs.pop().requires_grad_()
+    grad = torch.autograd.grad(loss(logits), logits)[0]
     del logits
     to_values = torch.zeros_like(values)
-    for number in reversed(range(len(module.layers))):
-        before = inputs.pop() if number else None
-        fed = x if before is None else _read(module, number, before)
-        given = SharedFeatures(fed, slope=number > 0, known=True)
+    for number, layer in reversed(list(enumerate(module.stack))):
+        before = outputs.pop() if number else None
+        inputs = x if before is None else _input(module, number, before)
+        # described layers are linear in their sums, so the gradient does not need these again
+        features = SharedFeatures(inputs, slope=number > 0, backward_only=layer.described)
         for run, block in _runs(edges, None):
-            leaves = [values[block.edge].requires_grad_(), degree.token, given.token]
-            out = module.layers[number](given, block.with_degree(degree), leaves[0])
-            wanted = [leaf for leaf in leaves if leaf.requires_grad]
-            to_values.index_add_(0, block.edge, torch.autograd.grad(out, wanted, slope[run], allow_unused=True)[0])
+            leaves = [values[block.edge].requires_grad_(), degree.token, features.token]
+            out = layer(features, block.with_degree(degree), leaves[0])
+            leaves = [leaf for leaf in leaves if leaf.requires_grad]
+            to_values.index_add_(0, block.edge, torch.autograd.grad(out, leaves, grad[run], allow_unused=True)[0])
         if before is not None:
-            slope = _through(module, number, before, distributed.sum_(given.slope()))
+            grad = _backward(module, number, before, distributed.sum_(features.slope()))
     assert degree.slope is not None
     return distributed.sum_(to_values).add_(_through_degrees(edges, distributed.sum_(degree.slope)))
 
@@ -59,41 +74,45 @@ def edge_gradient(
 def _forward(
     module: Backbone, x: Features, edges: EdgeSet, values: Tensor | None, nodes: Tensor | None
 ) -> list[Tensor]:
-    """What every layer gives, activated where nothing is normalised before; rows that no output reads are void."""
+    """The outputs of all layers, activated where :func:`_stores_activated`; rows that no logit depends on are 0."""
     dtype = next(module.parameters()).dtype
     degree = Shared.of(edges.neighbours.degree(values, dtype), token(False))
-    wanted: list[Tensor | None] = [nodes]
+    needed: list[Tensor | None] = [nodes]  # rows of each layer
     for _ in module.layers[1:]:
-        wanted.insert(0, None if wanted[0] is None else edges.neighbours.reached(wanted[0]))
+        needed.insert(0, None if needed[0] is None else edges.neighbours.reached(needed[0]))
     outputs: list[Tensor] = []
-    for number, (layer, asked) in enumerate(zip(module.layers, wanted, strict=True)):
-        given = SharedFeatures(_read(module, number, outputs[-1]) if outputs else x)
-        final = bool(module.norms) or layer is module.layers[-1]
-        out = room(degree.value, edges.num_nodes, cast(Tensor, layer.bias).numel())
-        for run, block in _runs(edges, asked):
-            value = None if values is None else values[block.edge]
-            found = layer(given, block.with_degree(degree), value)
-            out[run] = found if final else module.activation(found)
+    for number, (layer, rows) in enumerate(zip(module.stack, needed, strict=True)):
+        features = SharedFeatures(_input(module, number, outputs[-1]) if outputs else x)
+        activate = _stores_activated(module) and number < len(module.layers) - 1
+        out = room(degree.value, edges.num_nodes, layer.bias.numel())
+        for run, block in _runs(edges, rows):
+            part = layer(features, block.with_degree(degree), None if values is None else values[block.edge])
+            out[run] = module.activation(part) if activate else part
         outputs.append(distributed.sum_(out))
     return outputs
 
 
+def _stores_activated(module: Backbone) -> bool:
+    """Whether outputs are stored activated: without norms between, and if the activation has a backward pass here."""
+    return not module.norms and module.activation in _BACKWARD
+
+
 @torch.no_grad()
-def _read(module: Backbone, number: int, before: Tensor) -> Tensor:
-    """What a layer reads of what the one before it gave."""
-    return module.between(number - 1, before) if module.norms else before
+def _input(module: Backbone, number: int, before: Tensor) -> Tensor:
+    """What a layer reads, from the stored output of the layer before."""
+    return before if _stores_activated(module) else module.between(number - 1, before)
 
 
-def _through(module: Backbone, number: int, before: Tensor, slope: Tensor) -> Tensor:
-    """The slope in what the layer before gave, from the one in what this layer read; both are used up."""
-    if not module.norms:
-        return module.through_activation(slope, before)
+def _backward(module: Backbone, number: int, before: Tensor, grad: Tensor) -> Tensor:
+    """The gradient in the output of the layer before, from the one in what this layer reads; overwrites both."""
+    if _stores_activated(module):
+        return _BACKWARD[module.activation](grad, before)
     before.requires_grad_()
-    return torch.autograd.grad(module.between(number - 1, before), before, slope)[0]
+    return torch.autograd.grad(module.between(number - 1, before), before, grad)[0]
 
 
 def _runs(edges: EdgeSet, nodes: Tensor | None) -> Iterator[tuple[Tensor, LocalBlock]]:
-    """This worker's runs of rows, each with what it reads."""
+    """This worker's runs of rows, each with the block that it reads."""
     if nodes is None:
         nodes = torch.arange(edges.num_nodes, device=edges.loops.device)
     runs = edges.neighbours.chunks(nodes, RUN, distributed.size())
@@ -102,7 +121,7 @@ def _runs(edges: EdgeSet, nodes: Tensor | None) -> Iterator[tuple[Tensor, LocalB
 
 
 def _through_degrees(edges: EdgeSet, to_degree: Tensor) -> Tensor:
-    """What a slope in the degrees is in the values: an arc adds its weight to the degree of its target."""
+    """The gradient in the values from the one in the degrees: an arc adds its weight to the degree of its target."""
     u, v = edges.pairs
     forward = to_degree[v] if edges.weights is None else to_degree[v] * edges.weights[0].to(to_degree.dtype)
     if edges.directed:

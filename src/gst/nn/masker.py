@@ -19,9 +19,9 @@ class Masker(nn.Module):
 
     .. math:: Ψ(i, j) = w · \mathrm{ReLU}(W_a x_i + W_b x_j + b)
 
-    The first layer splits, so both products are taken once per node instead of once per edge. Pairs of an undirected
-    graph take the mean of both orders. Scores are standardised over the edges to mean 1 and a small deviation: left
-    free, the masker closes edges and the network behind it becomes a plain perceptron; the ranking is unchanged.
+    The first layer is split, so that both products are taken once per node instead of once per edge. A pair of an
+    undirected graph has the mean of both orders. Scores are standardised over the edges to mean 1 and a small
+    deviation, which keeps their ranking: otherwise the masker closes edges until the network is a plain perceptron.
     """
 
     def __init__(self, inputs: int, hidden: int = 64, deviation: float = 0.01) -> None:
@@ -38,23 +38,23 @@ class Masker(nn.Module):
 
     @torch.no_grad()
     def everywhere(self, x: Features, edges: EdgeSet) -> Tensor:
-        """The same without a gradient and without a list of arcs, for graphs of any size."""
+        """The same mask without gradients and without a list of arcs, for graphs of any size."""
         target, source = self._halves(x)
         pairs = Pattern(edges.pairs[0], edges.pairs[1], (edges.num_nodes, edges.num_nodes))
-        scores = edge_mlp(pairs, source, target, self.last)  # the arc u → v: v is the target
+        scores = edge_mlp(pairs, source, target, self.last)  # rows are u, the source of the arc u → v
         if not edges.directed:
             scores = scores.add_(edge_mlp(pairs, target, source, self.last)).div_(2)
         return self._standard(scores)
 
     def at_entries(self, x: Features, blocks: Sequence[LocalBlock], directed: bool) -> list[Tensor]:
-        """The mask at the arcs that sampled blocks read, standardised over those; ``x`` of the first one's columns."""
+        """The mask of the arcs in sampled blocks, standardised over these; ``x``: of the first block's columns."""
         target, source = self._halves(x)
         scores = []
         for block, after in zip(blocks, [*blocks[1:], None], strict=True):
             own, arcs = block.block.own, block.arcs()
-            found = edge_mlp(arcs, target[own], source, self.last)
-            scores.append(found if directed else (found + edge_mlp(arcs, source[own], target, self.last)) / 2)
-            if after is not None:  # the columns of a block are the rows of the one before
+            forward = edge_mlp(arcs, target[own], source, self.last)
+            scores.append(forward if directed else (forward + edge_mlp(arcs, source[own], target, self.last)) / 2)
+            if after is not None:  # the columns of a block are the rows of the one before it
                 target, source = target[own], source[own]
         return list(self._standard(torch.cat(scores)).split([part.numel() for part in scores]))
 
@@ -64,6 +64,6 @@ class Masker(nn.Module):
 
     def _standard(self, scores: Tensor) -> Tensor:
         centred = scores - scores.mean()
-        # added inside the root: of one edge, or of equals, the root of 0 would have an infinite slope
+        # added inside the root, whose gradient at 0 (a single edge, or equal scores) would be infinite
         standard = centred / (centred.square().mean() + 1e-24).sqrt()
         return 1 + self.deviation * standard.clamp(-9, 9)

@@ -1,4 +1,4 @@
-"""Scores of predictions."""
+"""Metrics of predictions."""
 
 import torch
 from torch import Tensor
@@ -27,11 +27,11 @@ def roc_auc(scores: Tensor, y: Tensor) -> float:
 
 
 def mean_roc_auc(scores: Tensor, y: Tensor) -> float:
-    """ROC-AUC of every column of labels, averaged as OGB does: columns with one class only do not count.
+    """ROC-AUC averaged over the columns of labels, as OGB does; columns with a single class do not count.
 
     >>> mean_roc_auc(torch.tensor([[0.1, 0.0], [0.8, 1.0]]), torch.tensor([[0, 1], [1, 1]]))
     1.0
     """
     both = (y == 0).any(0) & (y == 1).any(0)
-    found = [roc_auc(scores[:, column], y[:, column]) for column in both.nonzero().flatten().tolist()]
-    return sum(found) / len(found) if found else 0.5
+    areas = [roc_auc(scores[:, column], y[:, column]) for column in both.nonzero().flatten().tolist()]
+    return sum(areas) / len(areas) if areas else 0.5

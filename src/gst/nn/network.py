@@ -1,4 +1,4 @@
-"""A model bound to one graph: logits of all nodes for any set of its edges and any edge values."""
+"""A model bound to one graph: logits for any subset of its edges and any edge values."""
 
 from typing import Protocol
 
@@ -15,7 +15,7 @@ from gst.sparse.adjacency import Block
 
 
 class Network(Protocol):
-    """What training and criteria need of a model."""
+    """What training and criteria need from a model."""
 
     @property
     def module(self) -> nn.Module: ...
@@ -24,16 +24,16 @@ class Network(Protocol):
         """[nodes, classes] on these edges, each with its value (None: 1); of some nodes (sorted ids) or all."""
 
     def within(self, edges: EdgeSet, nodes: Tensor, ids: Tensor) -> "Network":
-        """The same model bound to the subgraph among some nodes (sorted ids); ``ids``: those of ``edges`` inside it."""
+        """The same model on the subgraph induced by some nodes (sorted ids); ``ids``: the edges inside it."""
 
 
 class NativeNetwork:
-    """One of our backbones, on the fast path."""
+    """A backbone, on the fast path."""
 
     def __init__(self, module: Backbone, x: Features) -> None:
         self.module = module
         self.x = x
-        self._edges: EdgeSet | None = None  # the same edges and nodes come many epochs in a row
+        self._edges: EdgeSet | None = None  # of the cached fields: consecutive epochs ask for the same edges and nodes
         self._fields: dict[int, tuple[Tensor, list[Block], Features]] = {}
 
     def logits(self, edges: EdgeSet, edge_values: Tensor | None = None, nodes: Tensor | None = None) -> Tensor:
@@ -41,7 +41,8 @@ class NativeNetwork:
         if nodes is None:
             return self.module.run(self.x, edges.adjacency.blocks(depth), edge_values)
         if self._edges is not edges:
-            self._edges, self._fields = edges, {}
+            self._edges = edges
+            self._fields = {}
         if id(nodes) not in self._fields:
             blocks = edges.adjacency.blocks(depth, nodes)
             reached = blocks[0].nodes
@@ -61,7 +62,7 @@ class OwnNetwork:
         self.module = module
         self.data = graph_for(module, data)
         check_own_model(module, self.data, classes)
-        self._last: tuple[EdgeSet, Data] | None = None  # the same edges come many epochs in a row
+        self._last: tuple[EdgeSet, Data] | None = None  # consecutive epochs ask for the same edges
 
     def logits(self, edges: EdgeSet, edge_values: Tensor | None = None, nodes: Tensor | None = None) -> Tensor:
         if self._last is None or self._last[0] is not edges:
@@ -79,11 +80,11 @@ class OwnNetwork:
 
 
 class OwnPart:
-    """A user's own model on the subgraph among some nodes."""
+    """A user's own model on the subgraph induced by some nodes."""
 
     def __init__(self, whole: OwnNetwork, edges: EdgeSet, nodes: Tensor, ids: Tensor) -> None:
-        self.module, self.nodes = whole.module, nodes
-        number = torch.full((edges.num_edges + 1,), -1, device=ids.device)  # the last is that of self-loops
+        self.module = whole.module
+        number = torch.full((edges.num_edges + 1,), -1, device=ids.device)  # the last one is for self-loops
         number[ids] = torch.arange(ids.numel(), device=ids.device)
         inside = torch.zeros(edges.num_nodes, dtype=torch.bool, device=ids.device)
         inside[nodes] = True
@@ -101,4 +102,4 @@ class OwnPart:
         return logits if nodes is None else logits[nodes]
 
     def within(self, edges: EdgeSet, nodes: Tensor, ids: Tensor) -> Network:
-        raise NotImplementedError("a part has no parts")
+        raise NotImplementedError("a subgraph is not divided again")

@@ -1,4 +1,4 @@
-"""An own model and its graph: features in the numbers and the layout that the model takes, outputs that y can judge."""
+"""An own model and its graph: features in the dtype and layout that the model takes, one output per class."""
 
 from copy import copy
 
@@ -13,7 +13,7 @@ from gst.sparse.layouts import check_kind, is_sparse, made_dense, rows_of
 
 
 def graph_for(model: nn.Module, data: Data) -> Data:
-    """``data`` with x in the dtype of the model's parameters, and dense unless the model takes it sparse."""
+    """``data`` with x in the dtype of the model's parameters, and dense unless the model accepts it sparse."""
     x = data.get("x")
     if x is None:
         return data
@@ -25,32 +25,32 @@ def graph_for(model: nn.Module, data: Data) -> Data:
         return data
     graph = copy(data)
     graph.x = x.detach().to(dtype)
-    if is_sparse(x) and not _takes(model, graph):
+    if is_sparse(x) and not _accepts(model, graph):
         graph.x = made_dense(graph.x, type(model).__name__)
     return graph
 
 
 def check_own_model(model: nn.Module, graph: Data, classes: int | None = None) -> None:
-    """Refuses a model whose edges cannot be gated, or whose outputs are not one a class (None: any number)."""
+    """Refuses a model whose edges cannot be gated, or that does not have one output per class (None: any number)."""
     if isinstance(model, GAE):
         raise InputError(
             f"{type(model).__name__} gives embeddings, which are not class scores: "
-            "give a model that ends with one output a class, its encoder for instance with a layer behind it"
+            "give a model that ends with one output per class, such as its encoder followed by a linear layer"
         )
     check_outputs(model, check_model(model, graph), classes)
 
 
 def check_outputs(model: nn.Module, outputs: int, classes: int | None) -> None:
-    """Whatever numbers that are not one a class (or label) are, y cannot judge them."""
+    """Refuses outputs that are not one per class (or label): they cannot be compared with y."""
     if classes is not None and outputs != classes:
         raise InputError(
-            f"{type(model).__name__} has {outputs} outputs a node, but y has {classes} classes (or labels): "
+            f"{type(model).__name__} has {outputs} outputs per node, but y has {classes} classes (or labels): "
             f"end it with a layer of {classes} outputs; embeddings are not class scores"
         )
 
 
-def _takes(model: nn.Module, graph: Data) -> bool:
-    """Whether the model runs and learns with x as it is: it may be dropout, in training alone, that it fails in."""
+def _accepts(model: nn.Module, graph: Data) -> bool:
+    """Whether the model runs and trains with x as it is; it may fail in training only, in dropout for instance."""
     try:
         with undisturbed(model), torch.enable_grad():
             call_model(model, graph)
@@ -65,7 +65,7 @@ def _takes(model: nn.Module, graph: Data) -> bool:
 
 
 def subgraph(data: Data, nodes: Tensor) -> Data:
-    """``data.subgraph(nodes)``, which PyG has for dense x alone."""
+    """``data.subgraph(nodes)``, which in PyG fails for a sparse x."""
     x = data.get("x")
     if x is None or not is_sparse(x):
         return data.subgraph(nodes)

@@ -1,12 +1,12 @@
 """Gated edges for any model built of PyG ``MessagePassing`` layers.
 
-Inside ``with gated(model, data, values)`` column e of ``data.edge_index`` counts with value v_e ≥ 0. Value 0 is
-deletion, to rounding, and still has a gradient; value 2 is the column twice. Sums are Σ v_e·message_e, means
+Inside ``with gated(model, data, values)`` column e of ``data.edge_index`` counts with value v_e ≥ 0. Value 0 deletes
+the column, up to rounding, but it keeps a gradient; value 2 counts it twice. Sums are Σ v_e·message_e, means
 Σ v_e·message_e / Σ v_e, attention is v_e·exp(s_e) / Σ v_k·exp(s_k) with logits s, degrees are Σ v_e, in GCN too.
 
 A node that lost all its columns aggregates zero. Where a formula would then divide by zero it divides by one, so the
-gradient of a removed column is what its return with value 1 would add. Self-loops that the data carries always count
-with value 1: they are not edges to remove. No layer is trusted to be understood: :func:`check_model` measures it.
+gradient of a removed column is what its return with value 1 would add. Self-loops of the data always count with value
+1: they are not edges to remove. Whether this holds for a model is not assumed: :func:`check_model` measures it.
 """
 
 import inspect
@@ -29,15 +29,15 @@ from torch_geometric.utils.num_nodes import maybe_num_nodes
 from gst.base.errors import InputError
 from gst.base.randomness import own_numbers, seeded
 
-TOLERANCE = 1e-4  # of check_model: float32 sums in another order
-LARGE = 20_000  # columns that check_model looks at
-_ONE_AT_A_TIME = threading.RLock()
+TOLERANCE = 1e-4  # of check_model: float32 sums depend on their order
+LARGE = 20_000  # columns that check_model uses at most
+_PATCHING = threading.RLock()
 
 
 def call_model(model: nn.Module, data: Data) -> Tensor:
-    """Calls ``model`` with what its ``forward`` asks for by name: ``x``, ``edge_index``, ``edge_weight``, ``batch``, …
+    """Calls ``model`` with the attributes of ``data`` that its ``forward`` names: ``x``, ``edge_index``, ``batch``, …
 
-    A ``forward`` whose one required parameter is named data, batch or graph, or annotated ``Data``, is given ``data``.
+    A ``forward`` whose only required parameter is named data, batch or graph, or annotated ``Data``, gets ``data``.
     """
     parameters = list(inspect.signature(model.forward).parameters.values())
     if isinstance(model, Sequential):  # its forward may be (*args, **kwargs)
@@ -59,13 +59,13 @@ def call_model(model: nn.Module, data: Data) -> Tensor:
 def gated(model: nn.Module, data: Data, values: Tensor) -> Iterator[None]:
     """Inside, a plain call of ``model`` on ``data`` sees column e of ``data.edge_index`` with value ``values[e]``.
 
-    Works by hooks on the layers and by stand-ins for four functions of PyG in the modules that define the layers; all
-    is put back on leaving. Not to be nested on one model. Threads take turns, for they share PyG's modules; those that
-    call PyG meanwhile get what it gives without gates.
+    Works by hooks on the layers and by replacing four functions of PyG in the modules that define the layers; all is
+    restored on exit. Must not be nested on one model. Threads enter one at a time, because they share PyG's modules;
+    the calls of other threads to PyG are not gated.
     """
     gate, layers = _Gate(model, data, values), _layers(model)
-    stand_ins = {id(f): getattr(gate, f.__name__) for f in (softmax, degree, gcn_norm, add_self_loops)}
-    with _ONE_AT_A_TIME, ExitStack() as stack:
+    replacements = {id(f): getattr(gate, f.__name__) for f in (softmax, degree, gcn_norm, add_self_loops)}
+    with _PATCHING, ExitStack() as stack:
         for module in dict.fromkeys([model, *layers]):
             stack.callback(module.register_forward_pre_hook(gate.enter, with_kwargs=True).remove)
             stack.callback(module.register_forward_hook(gate.leave, always_call=True).remove)
@@ -77,14 +77,14 @@ def gated(model: nn.Module, data: Data, values: Tensor) -> Iterator[None]:
         classes = {cls for module in model.modules() for cls in type(module).__mro__}
         functions = [f for cls in classes for f in vars(cls).values() if isinstance(f, FunctionType)]
         for namespace in [vars(torch_geometric.utils), *{id(f.__globals__): f.__globals__ for f in functions}.values()]:
-            for name, value in [item for item in namespace.items() if id(item[1]) in stand_ins]:
+            for name, value in [item for item in namespace.items() if id(item[1]) in replacements]:
                 stack.callback(namespace.__setitem__, name, value)
-                namespace[name] = stand_ins[id(value)]
+                namespace[name] = replacements[id(value)]
         yield
 
 
 class _Gate:
-    """The values of one :func:`gated` call, and the calls under way: of the model and, inside it, of a layer."""
+    """The values of one :func:`gated` call, and the active calls: of the model and, inside it, of a layer."""
 
     def __init__(self, model: nn.Module, data: Data, values: Tensor) -> None:
         self.columns, self.nodes = _columns(data), int(data.num_nodes or 0)
@@ -100,34 +100,36 @@ class _Gate:
 
     @cached_property
     def rewritten(self) -> list[tuple[Tensor, Tensor]]:
-        """Columns and values as layers rewrite them: without the carried self-loops, with one added for every node."""
+        """Columns and values as layers rewrite them: without the data's self-loops, with one added for every node."""
         plain, edges = [(self.columns, self.values)], ~self.loops
         plain += [] if edges.all() else [(self.columns[:, edges], self.values[edges])]
         loops = torch.arange(self.nodes, device=self.columns.device).expand(2, -1)
         return plain + [(torch.cat([c, loops], 1), torch.cat([v, v.new_ones(self.nodes)])) for c, v in plain]
 
-    def match(self, index: Any, user: nn.Module | None = None) -> Any:
-        """The values along an ``edge_index`` or one row of it, found by its numbers since a count can fit by chance."""
-        ours = self.frames and threading.get_ident() == self.thread
-        if ours and isinstance(index, Tensor) and index.layout == torch.strided:
+    def match(self, index: Any, caller: nn.Module | None = None) -> Any:
+        """The values for an ``edge_index`` or one row of it, compared by content: sizes may agree by chance."""
+        active = self.frames and threading.get_ident() == self.thread
+        if active and isinstance(index, Tensor) and index.layout == torch.strided:
             for columns, values in self.rewritten:
-                ways = (columns, columns.flip(0)) if index.dim() == 2 else columns
-                if index.shape[-1] == columns.shape[1] and any(torch.equal(index, way) for way in ways):
+                candidates = (columns, columns.flip(0)) if index.dim() == 2 else columns
+                if index.shape[-1] == columns.shape[1] and any(torch.equal(index, c) for c in candidates):
                     return values
-        if user is not None:
-            raise InputError(f"{type(user).__name__} must take data.edge_index as it is; change edges before the call")
+        if caller is not None:
+            raise InputError(
+                f"{type(caller).__name__} must take data.edge_index as it is; change edges before the call"
+            )
         return None
 
     def enter(self, module: nn.Module, args: Any, kwargs: Any) -> tuple[Any, Any] | None:
-        # weighted: the edge_weight of this layer carries the gate, or, around the layers, that of each layer will;
-        # attended: coefficients computed in this call carry it; gate: that of the messages under way
+        # weighted: the gate enters by the edge_weight of this layer or, in the model around, by that of each layer;
+        # attended: it enters by coefficients computed in this call; gate: the values of the current messages
         weighted = module in self.weighted or not isinstance(module, MessagePassing)
         self.frames.append(SimpleNamespace(module=module, weighted=weighted, attended=False, gate=None))
         if module not in self.weighted:
             return None
         bound = self.weighted[module].bind(*args, **kwargs)
-        gate, given = self.match(bound.arguments["edge_index"], module), bound.arguments.get("edge_weight")
-        bound.arguments["edge_weight"] = _finite(gate.clone() if given is None else given * _along(gate, given, 0))
+        gate, weight = self.match(bound.arguments["edge_index"], module), bound.arguments.get("edge_weight")
+        bound.arguments["edge_weight"] = _finite(gate.clone() if weight is None else weight * _along(gate, weight, 0))
         return bound.args, bound.kwargs
 
     def leave(self, *_: Any) -> None:
@@ -150,10 +152,10 @@ class _Gate:
         if gate is None:
             return softmax(src, index, ptr, num_nodes, dim)
         gate, nodes = _along(gate, src, dim), maybe_num_nodes(index, num_nodes)
-        # the largest logit of what is left: a removed column must not push the others into underflow …
+        # the largest remaining logit: a removed column must not push the others into underflow …
         left = src.detach().masked_fill(gate == 0, -torch.inf)
         top = scatter(left, index, dim, nodes, "max").index_select(dim, index)
-        weight = (src - torch.where(top == -torch.inf, src.detach(), top)).clamp(max=60).exp()  # … nor overflow itself
+        weight = (src - torch.where(top == -torch.inf, src.detach(), top)).clamp(max=60).exp()  # … nor overflow
         total = scatter(gate * weight, index, dim, nodes).index_select(dim, index)
         self.frames[-1].attended = True
         return (weight if self.frames[-1].weighted else gate * weight) / torch.where(total > 0, total, 1.0)
@@ -165,9 +167,9 @@ class _Gate:
         return _finite(scatter(gate.to(dtype), index, 0, maybe_num_nodes(index, num_nodes)))
 
     def gcn_norm(self, *args: Any, **kwargs: Any) -> Any:
-        """D^-½ A D^-½ with D from the gated values; where D = 0, PyG has 0 for 1/√D and autograd NaN for its slope.
+        """D^-½ A D^-½ with D from the gated values; where D = 0, PyG has 0 for 1/√D and autograd NaN for its gradient.
 
-        The removed columns of such a node see D = 1 instead: times value 0 that changes nothing but their gradient.
+        The removed columns of such a node use D = 1 instead: their value is 0, so only their gradient changes.
         """
         call = inspect.signature(gcn_norm).bind(*args, **kwargs)
         call.apply_defaults()
@@ -183,15 +185,15 @@ class _Gate:
         row, col = edge_index if flow == "source_to_target" else edge_index.flip(0)
         total = scatter(value, col, 0, nodes)
         scale = torch.where(total > 0, total, 1.0).rsqrt()
-        kept, back = scale * (total > 0), scale * (degree(col, nodes) > 0)
-        factor = torch.where(gate == 0, back[row] * back[col], kept[row] * kept[col])
+        remaining, removed = scale * (total > 0), scale * (degree(col, nodes) > 0)
+        factor = torch.where(gate == 0, removed[row] * removed[col], remaining[row] * remaining[col])
         frame.attended = in_layer
         return edge_index, factor * (value if in_layer else weight)
 
     def add_self_loops(
         self, edge_index: Tensor, edge_attr: Any = None, fill_value: Any = None, num_nodes: Any = None
     ) -> Any:
-        """GAT gives a new self-loop the mean of the attributes of the columns into its node: here, the gated mean."""
+        """GAT gives a new self-loop the mean attribute of the columns into its node: here, the gated mean."""
         gate = self.match(edge_index)
         if gate is None or edge_attr is None or not isinstance(fill_value, str):
             return add_self_loops(edge_index, edge_attr, fill_value, num_nodes)
@@ -203,48 +205,51 @@ class _Gate:
 
 
 def check_model(model: nn.Module, data: Data) -> int:
-    """Refuses a model whose edges cannot be gated, with the reason; else, how many scores it gives a node.
+    """The number of outputs per node; raises, with the reason, for a model whose edges cannot be gated.
 
-    What cannot be read off the layers is measured, in evaluation mode and on a piece of ``data`` if that is large: the
-    model with random values 0, 1, 2 must equal the model on the graph with 0, 1, 2 copies of each column, and removed
-    columns must have finite gradients, not all zero. The model and the random numbers are left as they were.
+    What the layers do not show is measured, in evaluation mode and on a part of ``data`` if that is large: the model
+    with random values 0, 1, 2 must equal the model on the graph with 0, 1, 2 copies of each column, and removed columns
+    must have finite gradients, not all zero. The model and the state of the random generators are not changed.
     """
     name, layers = type(model).__name__, _layers(model)
     kinds = ", ".join(sorted({type(layer).__name__ for layer in layers}))
     if not layers:
-        raise InputError(f"{name} has no MessagePassing layer, hence no edges to gate; build it of PyG's convolutions")
+        raise InputError(
+            f"{name} has no MessagePassing layer, hence no edges to gate; build it from PyG's convolutions"
+        )
     for layer in layers:
         if getattr(layer, "cached", False):
             raise InputError(f"{type(layer).__name__} caches the graph that it sees first; build it with cached=False")
         if not isinstance(layer.aggr_module, SumAggregation | MeanAggregation | None):
             raise InputError(f"{type(layer).__name__} has aggr={layer.aggr!r}; only 'sum' and 'mean' can be gated")
-    piece, copied, values = _trial(data)
+    part, copied, values = _trial(data)
     with undisturbed(model):
         with torch.no_grad():
-            whole, wanted = call_model(model, piece), call_model(model, copied)
-        with torch.enable_grad(), gated(model, piece, values):
-            found = call_model(model, piece)
-    shape = list(found.shape) if isinstance(found, Tensor) and found.is_floating_point() else type(found).__name__
-    if len(shape) != 2 or shape[0] != piece.num_nodes or found.shape[1] < 2:
-        raise InputError(f"{name} must return float scores of shape [{piece.num_nodes}, C], C ≥ 2 classes, not {shape}")
-    if torch.equal(whole, wanted):
+            ungated, expected = call_model(model, part), call_model(model, copied)
+        with torch.enable_grad(), gated(model, part, values):
+            output = call_model(model, part)
+    shape = list(output.shape) if isinstance(output, Tensor) and output.is_floating_point() else type(output).__name__
+    if len(shape) != 2 or shape[0] != part.num_nodes or output.shape[1] < 2:
+        raise InputError(f"{name} must return float scores of shape [{part.num_nodes}, C], C ≥ 2 classes, not {shape}")
+    if torch.equal(ungated, expected):
         raise InputError(f"the output of {name} does not change when edges are removed; does it keep a cache?")
-    if not (gap := float((found.detach() - wanted).abs().max() / wanted.abs().max().clamp(min=1))) <= TOLERANCE:
+    gap = float((output.detach() - expected).abs().max() / expected.abs().max().clamp(min=1))
+    if not gap <= TOLERANCE:  # also refuses NaN
         raise InputError(
             f"{name} ({kinds}): values 0, 1, 2 are not the same as 0, 1, 2 copies of an edge (difference {gap:.2g}); "
             "gst follows edge_weight, aggr='sum' or 'mean', and PyG's softmax, degree and gcn_norm: use these"
         )
-    weights = torch.randn(found.shape, generator=torch.Generator().manual_seed(0)).to(found)
-    slope = torch.autograd.grad(found, values, weights, allow_unused=True)[0] if found.requires_grad else None
-    if slope is None or not slope.isfinite().all() or not slope[values == 0].any():
-        raise InputError(f"in {name} ({kinds}) removed edges have no finite, non-zero gradient that could return them")
-    return int(found.shape[1])
+    weights = torch.randn(output.shape, generator=torch.Generator().manual_seed(0)).to(output)
+    grad = torch.autograd.grad(output, values, weights, allow_unused=True)[0] if output.requires_grad else None
+    if grad is None or not grad.isfinite().all() or not grad[values == 0].any():
+        raise InputError(f"in {name} ({kinds}) removed edges have no finite, non-zero gradient to bring them back")
+    return int(output.shape[1])
 
 
 def _trial(data: Data) -> tuple[Data, Data, Tensor]:
-    """A piece of ``data``, the same with 0, 1 or 2 copies of each column, and these numbers as values."""
+    """A part of ``data``, the same with 0, 1 or 2 copies of each column, and these numbers as values."""
     _, target = _columns(data)
-    if len(target) > LARGE:  # the columns into the hubs: whole neighbourhoods, that overlap
+    if len(target) > LARGE:  # the columns into the hubs: whole, overlapping neighbourhoods
         data = data.edge_subgraph(degree(target, data.num_nodes)[target].topk(LARGE).indices)
     source, target = _columns(data)
     edges = (source != target).nonzero()[:, 0]
@@ -253,7 +258,7 @@ def _trial(data: Data) -> tuple[Data, Data, Tensor]:
     copies = torch.ones_like(target)
     copies[edges] = torch.randint(3, (len(edges),), generator=torch.Generator().manual_seed(0)).to(target.device)
     rarest = target[edges[degree(target[edges])[target[edges]].argmin()]]
-    copies[edges[target[edges] == rarest]] = 0  # one node at least loses all
+    copies[edges[target[edges] == rarest]] = 0  # at least one node loses all its columns
     copied = data.edge_subgraph(torch.arange(len(copies), device=copies.device).repeat_interleave(copies))
     copied.num_nodes = data.num_nodes
     return data, copied, copies.to(torch.get_default_dtype()).requires_grad_()
@@ -261,7 +266,7 @@ def _trial(data: Data) -> tuple[Data, Data, Tensor]:
 
 @contextmanager
 def undisturbed(model: nn.Module) -> Iterator[None]:
-    """Evaluation mode and random numbers of its own; whatever the model then raises is the input's fault."""
+    """Evaluation mode and a fixed seed inside, all restored on exit; any error of the model becomes an InputError."""
     flags = [(module, module.training) for module in model.modules()]
     buffers = [(buffer, buffer.clone()) for buffer in model.buffers()]
     try:
@@ -295,14 +300,14 @@ def _along(values: Tensor, like: Tensor, dim: int) -> Tensor:
 
 
 def _recount(gate: Tensor, index: Tensor, nodes: int) -> Tensor:
-    """Per node, what turns a mean over all columns into one over their values: count / Σ v."""
+    """Per node the factor count / Σ v, which turns a mean over all columns into the gated mean."""
     total = scatter(gate, index, 0, nodes)
     return degree(index, nodes, gate.dtype) / torch.where(total > 0, total, 1.0)
 
 
 def _finite(value: Tensor) -> Tensor:
-    """``value`` with gradient 0 where it is 0 and a layer's own formula, such as 1/√degree, has no slope there."""
+    """``value`` with gradient 0 wherever it is 0 and a layer's formula, such as 1/√degree, gives no finite gradient."""
     if value.requires_grad:
         zero = value.detach() == 0
-        value.register_hook(lambda slope: torch.where(zero & ~slope.isfinite(), 0.0, slope))
+        value.register_hook(lambda grad: torch.where(zero & ~grad.isfinite(), 0.0, grad))
     return value

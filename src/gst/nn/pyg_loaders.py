@@ -1,6 +1,6 @@
-"""PyG's ``ClusterData`` and ``NeighborLoader`` in place of our own draws (``loader="pyg"``); they need pyg-lib.
+"""PyG's ``ClusterData`` and ``NeighborLoader`` instead of the samplers of gst (``loader="pyg"``); they need pyg-lib.
 
-They choose what a step sees, nothing more: gates, degrees and what a drawn neighbour stands for are ours in any case.
+They only choose what a step sees: gates, degrees and the scaling of sampled neighbours are computed by gst in any case.
 """
 
 import numpy as np
@@ -15,21 +15,21 @@ from gst.sparse.neighbours import Neighbours
 
 
 def installed() -> bool:
-    """Whether PyG has what its loaders need; torch-sparse does as well."""
+    """Whether the loaders of PyG can run: they need pyg-lib or torch-sparse."""
     return bool(torch_geometric.typing.WITH_PYG_LIB or torch_geometric.typing.WITH_TORCH_SPARSE)
 
 
 def clusters(edges: EdgeSet, parts: int) -> Tensor:
-    """The part of every node, as ``ClusterData`` cuts the graph."""
+    """The cluster of every node, by ``ClusterData``."""
     graph = Data(edge_index=edges.arcs.cpu(), num_nodes=edges.num_nodes)
-    found = ClusterData(graph, parts, log=False).partition
+    partition = ClusterData(graph, parts, log=False).partition
     part = torch.empty(edges.num_nodes, dtype=torch.long)
-    part[found.node_perm] = torch.repeat_interleave(torch.arange(parts), found.partptr.diff())
+    part[partition.node_perm] = torch.repeat_interleave(torch.arange(parts), partition.partptr.diff())
     return part
 
 
 class LoaderDraws:
-    """Draws of ``NeighborLoader``, in the place of :func:`gst.sparse.sampler.draw_entries`."""
+    """Samples neighbours by ``NeighborLoader``; a replacement for :func:`gst.sparse.sampler.draw_entries`."""
 
     def __init__(self, neighbours: Neighbours, fanout: int) -> None:
         target = np.repeat(np.arange(neighbours.num_nodes), np.diff(neighbours.start))

@@ -1,4 +1,4 @@
-r"""Sparse kernels on CSR patterns: gradients reach the dense operand and every stored value, with no E×D intermediate.
+r"""Differentiable sparse products on CSR patterns: gradients of the dense operand and all stored values, no E×D array.
 
 For a pattern with entries (i, j) and values v:
 
@@ -18,10 +18,10 @@ from torch import Tensor
 
 from gst.sparse import kernels
 
-_WIDE = 16  # columns from which on the own product is faster than PyTorch's
+_MIN_WIDTH = 16  # columns from which on gst's product is faster than PyTorch's
 _CHUNK = 1 << 20  # numbers held at once by the gather fallback of sddmm
 
-with warnings.catch_warnings():  # torch says once a process that CSR is in beta; said here, nobody hears it
+with warnings.catch_warnings():  # torch warns once per process that CSR is in beta: trigger and silence that here
     warnings.simplefilter("ignore")
     torch.sparse_csr_tensor(torch.tensor([0, 0]), torch.tensor([], dtype=torch.long), torch.tensor([]), (1, 1))
 
@@ -46,10 +46,9 @@ class Pattern:
 
     @cached_property
     def indices(self) -> tuple[Tensor, Tensor]:
-        """Row pointers and columns in 32 bits where they fit: the kernels would convert them at every call."""
-        small = max(self.nnz, *self.shape) < 2**31
-        kind = torch.int32 if small else torch.int64
-        return self.crow.to(kind), self.col.to(kind)
+        """Row pointers and columns, as int32 if they fit: the kernels would convert them at every call."""
+        dtype = torch.int32 if max(self.nnz, *self.shape) < 2**31 else torch.int64
+        return self.crow.to(dtype), self.col.to(dtype)
 
     @cached_property
     def transposed(self) -> tuple["Pattern", Tensor]:
@@ -89,7 +88,7 @@ class _SpMM(torch.autograd.Function):
     def forward(ctx: Any, pattern: Pattern, values: Tensor, dense: Tensor) -> Tensor:
         ctx.pattern = pattern
         ctx.save_for_backward(values, dense)
-        if _own_kernel_is_faster(pattern, values, dense):
+        if _use_kernel(pattern, values, dense):
             out, zero = dense.new_empty(pattern.shape[0], dense.shape[1]), dense.new_zeros(1, dense.shape[1])
             operands = (*pattern.indices, values.contiguous(), dense.contiguous(), zero)
             crow, col, entries, x, init = (operand.detach().numpy() for operand in operands)
@@ -131,21 +130,21 @@ class _SDDMM(torch.autograd.Function):
         return None, to_left, to_right
 
 
-def _own_kernel_is_faster(pattern: Pattern, values: Tensor, dense: Tensor) -> bool:
-    """Than PyTorch's: about half of its time for rows of 64 numbers or more, more for few."""
-    plain = all(part.device.type == "cpu" and part.dtype == torch.float32 for part in (values, dense))
-    fits = dense.shape[0] == pattern.shape[1] and pattern.indices[1].dtype == torch.int32
-    return plain and fits and dense.shape[1] >= _WIDE
+def _use_kernel(pattern: Pattern, values: Tensor, dense: Tensor) -> bool:
+    """Whether gst's kernel applies and is faster than PyTorch's: half the time for 64 columns, slower for few."""
+    supported_types = all(part.device.type == "cpu" and part.dtype == torch.float32 for part in (values, dense))
+    supported_index = dense.shape[0] == pattern.shape[1] and pattern.indices[1].dtype == torch.int32
+    return supported_types and supported_index and dense.shape[1] >= _MIN_WIDTH
 
 
 def _sampled(pattern: Pattern, left: Tensor, right: Tensor) -> Tensor:
-    # the transposed *view* of a contiguous operand is the layout the kernel is fast on (7× on a graph of PubMed's size)
+    # the kernel is fast on the transposed *view* of a contiguous operand (7× on a graph of PubMed's size)
     zeros = left.new_zeros(pattern.nnz)
     return torch.sparse.sampled_addmm(pattern.matrix(zeros), left, right.contiguous().t(), beta=0.0).values()
 
 
 def _gathered(pattern: Pattern, left: Tensor, right: Tensor) -> Tensor:
-    """The same without ``sampled_addmm``: gathers a few thousand entries at a time."""
+    """The same without ``sampled_addmm``: gathers a limited number of entries at a time."""
     out = left.new_empty(pattern.nnz)
     step = max(1, _CHUNK // max(1, left.shape[1]))
     for begin in range(0, pattern.nnz, step):

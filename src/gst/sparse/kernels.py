@@ -1,11 +1,11 @@
-r"""Sparse × dense: rows summed in vector registers, neighbours fetched ahead, bias and ReLU fused.
+r"""Sparse × dense products: rows summed in vector registers, neighbours prefetched, bias and ReLU fused.
 
 .. math:: Y_i = \mathrm{act}\Big(B_i + \sum_j v_{ij} X_j\Big), \qquad
     Y_i = b + \frac{\sum_j v_{ij} \exp e_{ij}\, X_j}{\sum_j v_{ij} \exp e_{ij}}
 
-X is float32, or bfloat16 (its bits as int16) at half the traffic; sums are float32 either way. Every row is summed by
-one thread in the order of its entries, so the number of threads does not change a bit. Products are rounded before they
-are added, on every processor alike, and where PyTorch's own product does so too (MKL on AMD), both give the same bits.
+X is float32, or bfloat16 (its bits as int16) for half the memory traffic; sums are float32 either way. Every row is
+summed by one thread in the order of its entries, so the number of threads does not change a bit. Products are rounded
+before they are added, on every processor; where PyTorch's product does the same (MKL on AMD), both give the same bits.
 """
 
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -22,23 +22,22 @@ from numba.extending import intrinsic
 
 from gst.base.jit import njit
 
-_AHEAD = 16  # entries between a fetch and its use; without, rows of 256 numbers took up to 1.7 times as long
-_LINE = 64  # bytes that one fetch brings
+_AHEAD = 16  # entries between a prefetch and its use; without it, rows of 256 numbers took up to 1.7 times as long
+_LINE = 64  # bytes of a cache line
 _F32, _I64, _I32, _I16, _I8 = ir.FloatType(), ir.IntType(64), ir.IntType(32), ir.IntType(16), ir.IntType(8)
 
 
 def _prefetch(b: Any, address: Any) -> None:
-    """Has the line at an address brought to the cache."""
-    kind = ir.FunctionType(ir.VoidType(), [_I8.as_pointer(), _I32, _I32, _I32])
-    call = cgutils.get_or_insert_function(b.module, kind, "llvm.prefetch.p0i8")
-    b.call(
-        call, [b.inttoptr(address, _I8.as_pointer()), *(ir.Constant(_I32, n) for n in (0, 3, 1))]
-    )  # read, keep, data
+    """Prefetches the cache line at an address."""
+    signature = ir.FunctionType(ir.VoidType(), [_I8.as_pointer(), _I32, _I32, _I32])
+    function = cgutils.get_or_insert_function(b.module, signature, "llvm.prefetch.p0i8")
+    read_keep_data = (ir.Constant(_I32, flag) for flag in (0, 3, 1))
+    b.call(function, [b.inttoptr(address, _I8.as_pointer()), *read_keep_data])
 
 
 def _summing(vectors: int, lanes: int) -> Any:
-    """An operation that sums ``vectors · lanes`` neighbouring columns of one row: out = init + Σ_e v_e · x[col_e]."""
-    kind: Any = _F32 if lanes == 1 else ir.VectorType(_F32, lanes)
+    """An intrinsic that sums ``vectors · lanes`` adjacent columns of one row: out = init + Σ_e v_e · x[col_e]."""
+    vector: Any = _F32 if lanes == 1 else ir.VectorType(_F32, lanes)
 
     def over_lanes(scalar: Any) -> Any:
         return scalar if lanes == 1 else ir.VectorType(scalar, lanes)
@@ -55,53 +54,53 @@ def _summing(vectors: int, lanes: int) -> Any:
             stride, size = b.extract_value(array.strides, 0), 2 if narrow else 4
             start = b.add(b.ptrtoint(array.data, _I64), b.mul(column, ir.Constant(_I64, size)))
 
-            def whole(number: int) -> Any:
+            def int64(number: int) -> Any:
                 return ir.Constant(_I64, number)
 
             def read(address: Any, of: Any, align: int = 4) -> Any:
                 return b.load(b.inttoptr(address, of.as_pointer()), align=align)
 
             def row_of(entry: Any) -> Any:
-                index = b.sext(read(b.add(col, b.mul(entry, whole(4))), _I32), _I64)
+                index = b.sext(read(b.add(col, b.mul(entry, int64(4))), _I32), _I64)
                 return b.add(start, b.mul(index, stride))
 
             def operand(row: Any, k: int) -> Any:
-                address = b.add(row, whole(k * lanes * size))
+                address = b.add(row, int64(k * lanes * size))
                 if not narrow:
-                    return read(address, kind)
+                    return read(address, vector)
                 bits = b.zext(read(address, over_lanes(_I16), 2), over_lanes(_I32))
                 sixteen = ir.Constant(over_lanes(_I32), 16 if lanes == 1 else [16] * lanes)
-                return b.bitcast(b.shl(bits, sixteen), kind)  # a bfloat16 is the upper half of a float32
+                return b.bitcast(b.shl(bits, sixteen), vector)  # a bfloat16 is the upper half of a float32
 
-            sums = [read(b.add(init, whole(4 * k * lanes)), kind) for k in range(vectors)]
+            initial = [read(b.add(init, int64(4 * k * lanes)), vector) for k in range(vectors)]
             before = b.block
             head, body, done = (b.append_basic_block(name) for name in ("head", "body", "done"))
             b.branch(head)
             b.position_at_end(head)
-            entry, held = b.phi(_I64), [b.phi(kind) for _ in sums]
-            for phi, first in zip([entry, *held], [whole(0), *sums], strict=True):
-                phi.add_incoming(first, before)
+            entry, totals = b.phi(_I64), [b.phi(vector) for _ in initial]
+            for phi, start_value in zip([entry, *totals], [int64(0), *initial], strict=True):
+                phi.add_incoming(start_value, before)
             b.cbranch(b.icmp_signed("<", entry, count), body, done)
 
             b.position_at_end(body)
-            later = b.add(entry, whole(_AHEAD))
-            far = row_of(b.select(b.icmp_signed("<", later, limit), later, limit))
+            later = b.add(entry, int64(_AHEAD))
+            later_row = row_of(b.select(b.icmp_signed("<", later, limit), later, limit))
             for offset in range(0, vectors * lanes * size, _LINE):
-                _prefetch(b, b.add(far, whole(offset)))
-            factor = read(b.add(value, b.mul(entry, whole(4))), _F32)
+                _prefetch(b, b.add(later_row, int64(offset)))
+            factor = read(b.add(value, b.mul(entry, int64(4))), _F32)
             if lanes > 1:
-                blank = ir.Constant(kind, ir.Undefined)
-                one = b.insert_element(blank, factor, ir.Constant(_I32, 0))
-                factor = b.shuffle_vector(one, blank, ir.Constant(over_lanes(_I32), [0] * lanes))
+                undefined = ir.Constant(vector, ir.Undefined)
+                first_lane = b.insert_element(undefined, factor, ir.Constant(_I32, 0))
+                factor = b.shuffle_vector(first_lane, undefined, ir.Constant(over_lanes(_I32), [0] * lanes))
             row = row_of(entry)
-            more = [b.fadd(held[k], b.fmul(factor, operand(row, k))) for k in range(vectors)]
-            for phi, following in zip([entry, *held], [b.add(entry, whole(1)), *more], strict=True):
-                phi.add_incoming(following, body)
+            updated = [b.fadd(totals[k], b.fmul(factor, operand(row, k))) for k in range(vectors)]
+            for phi, updated_value in zip([entry, *totals], [b.add(entry, int64(1)), *updated], strict=True):
+                phi.add_incoming(updated_value, body)
             b.branch(head)
 
             b.position_at_end(done)
-            for k, total in enumerate(held):
-                b.store(total, b.inttoptr(b.add(out, whole(4 * k * lanes)), kind.as_pointer()), align=4)
+            for k, total in enumerate(totals):
+                b.store(total, b.inttoptr(b.add(out, int64(4 * k * lanes)), vector.as_pointer()), align=4)
             return context.get_dummy_value()
 
         return types.void(x, *[types.intp] * 7), generate
@@ -110,7 +109,7 @@ def _summing(vectors: int, lanes: int) -> Any:
 
 
 def _fetch_row(typingctx: Any, x: Any, row: Any) -> Any:
-    """Has row ``row`` of a matrix brought to the cache, whole, while other work goes on."""
+    """Prefetches a whole row of a matrix."""
 
     def generate(context: Any, b: Any, signature: Any, args: Any) -> Any:
         array = context.make_array(signature.args[0])(context, b, value=args[0])
@@ -133,9 +132,9 @@ _add_4, _add_2, _add_1 = (_summing(1, lanes) for lanes in (4, 2, 1))
 def _add_row(
     x: np.ndarray, first: int, last: int, col: Any, value: Any, count: Any, limit: Any, init: Any, out: Any
 ) -> None:
-    """out = init + Σ_e value_e · x[col_e, first:last]; all but x are addresses, init and out those of column 0.
+    """out = init + Σ_e value_e · x[col_e, first:last]; col, value, init and out are addresses, the latter of column 0.
 
-    ``limit``: how far entries may be read from ``col``, to fetch what the next rows need.
+    ``limit``: the last entry that may be read from ``col``, to prefetch for the next rows.
     """
     k = first
     while k + 64 <= last:
@@ -172,12 +171,13 @@ def _product_rows(
     begin: int,
     end: int,
 ) -> None:
-    width, step = out.shape[1], 0 if init.shape[0] == 1 else init.strides[0]
+    width = out.shape[1]
+    step = 0 if init.shape[0] == 1 else init.strides[0]
     for i in range(begin, end):
         start = np.int64(crow[i])
         count = np.int64(crow[i + 1]) - start
-        places = (col.ctypes.data + 4 * start, values.ctypes.data + 4 * start, count, col.size - 1 - start)
-        _add_row(x, 0, width, *places, init.ctypes.data + step * i, out.ctypes.data + out.strides[0] * i)
+        entries = (col.ctypes.data + 4 * start, values.ctypes.data + 4 * start, count, col.size - 1 - start)
+        _add_row(x, 0, width, *entries, init.ctypes.data + step * i, out.ctypes.data + out.strides[0] * i)
         if relu:
             for k in range(width):
                 out[i, k] = max(out[i, k], np.float32(0))
@@ -199,15 +199,15 @@ def _attention_rows(
     begin: int,
     end: int,
 ) -> None:
-    """The exponential of LeakyReLU is max(exp z, exp 0.2 z), and each of the two is a product of one part a node.
+    """The exponential of LeakyReLU is max(exp z, exp 0.2 z), and each of the two is a product of one factor per node.
 
-    So nothing is exponentiated entry by entry, unless the parts would leave the range of float32 (``exact``).
+    So no entry needs an exponential of its own, unless the factors would leave the range of float32 (``exact``).
     """
     heads, width = source.shape[1], out.shape[1] // source.shape[1]
-    most = 0
+    longest = 0
     for i in range(begin, end):
-        most = max(most, crow[i + 1] - crow[i])
-    weight, factor, total = np.empty((heads, most), np.float32), np.empty((2, heads), np.float32), np.empty(heads)
+        longest = max(longest, crow[i + 1] - crow[i])
+    weight, factor, total = np.empty((heads, longest), np.float32), np.empty((2, heads), np.float32), np.empty(heads)
     for i in range(begin, end):
         start = np.int64(crow[i])
         count = np.int64(crow[i + 1]) - start
@@ -238,9 +238,9 @@ def _attention_rows(
             scale = np.float32(1 / total[h])
             for e in range(count):
                 weight[h, e] *= scale
-            places = (col.ctypes.data + 4 * start, weight[h].ctypes.data, count, col.size - 1 - start)
+            entries = (col.ctypes.data + 4 * start, weight[h].ctypes.data, count, col.size - 1 - start)
             first = h * width
-            _add_row(x, first, first + width, *places, bias.ctypes.data, out.ctypes.data + out.strides[0] * i)
+            _add_row(x, first, first + width, *entries, bias.ctypes.data, out.ctypes.data + out.strides[0] * i)
 
 
 def product(
@@ -252,7 +252,7 @@ def product(
     relu: bool,
     out: np.ndarray | None = None,
 ) -> np.ndarray:
-    """act(init + A·X), ``[rows, D]``, into ``out`` if given; ``init`` has one row each or one for all."""
+    """act(init + A·X), ``[rows, D]``, into ``out`` if given; ``init`` has one row per output row, or one for all."""
     if out is None:
         out = np.empty((crow.size - 1, init.shape[1]), np.float32)
     over_rows(crow, _product_rows, crow, col, values, x, init, out, relu)
@@ -268,10 +268,10 @@ def attention(
     target: np.ndarray,
     bias: np.ndarray,
 ) -> np.ndarray:
-    """bias + softmax-weighted means of X, head by head; see :class:`gst.nn.layers.GATLayer`."""
+    """bias + softmax-weighted means of X for every head; see :class:`gst.nn.backbones.gat.GATLayer`."""
     out = np.empty((crow.size - 1, bias.size), np.float32)
     top = source.max(0)
-    exact = bool((top - source.min(0)).max() > 80)  # exp(−87) is the smallest number of float32
+    exact = bool((top - source.min(0)).max() > 80)  # exp(−87) is the smallest normal float32
     shifted = source - top
     parts = np.exp(np.stack([shifted, np.float32(0.2) * shifted]))
     over_rows(crow, _attention_rows, crow, col, values, x, source, target, parts, top, exact, bias, out)
@@ -279,18 +279,18 @@ def attention(
 
 
 def over_rows(crow: np.ndarray, kernel: Any, *args: Any) -> None:
-    """As many threads as torch has, each with rows of as many entries."""
+    """Calls ``kernel(*args, begin, end)`` on ranges of rows of about equal cost, on as many threads as torch uses."""
     threads, rows = torch.get_num_threads(), crow.size - 1
     if threads == 1 or rows < 64 * threads:
         kernel(*args, 0, rows)
         return
     cuts = np.searchsorted(crow + np.arange(rows + 1), np.linspace(0, int(crow[-1]) + rows, 4 * threads + 1)[1:-1])
     ends = [0, *(int(cut) for cut in cuts), rows]
-    waiting: list[Future[None]] = []
+    futures: list[Future[None]] = []
     for begin, end in pairwise(ends):
-        waiting.append(_pool(threads).submit(partial(kernel, *args, begin, end)))
-    for piece in waiting:
-        piece.result()
+        futures.append(_pool(threads).submit(partial(kernel, *args, begin, end)))
+    for future in futures:
+        future.result()
 
 
 @cache

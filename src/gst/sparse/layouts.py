@@ -1,4 +1,4 @@
-"""A feature matrix of any kind of number and any layout: checked, put in order, cut by rows, made dense."""
+"""Feature matrices of any dtype and layout: checks, canonical CSR, row selection, conversion to dense."""
 
 from collections.abc import Sequence
 
@@ -14,27 +14,27 @@ LAYOUTS = (torch.strided, torch.sparse_csr, torch.sparse_csc, torch.sparse_coo)
 
 
 def is_sparse(x: Tensor) -> bool:
-    """Whether only some entries are stored, in whatever way."""
+    """Whether the tensor has any sparse layout."""
     return x.layout != torch.strided
 
 
 def sparse_claim(shape: Sequence[int], stored: int) -> int:
-    """Bytes that a sparse matrix of this shape asks for: pointers, entries, and a narrow weight matrix for its columns.
+    """Bytes needed to use a sparse matrix of this shape: pointers, entries, and a weight matrix with 64 outputs.
 
-    The last, 64 outputs, is what no model can do without: columns cost nothing in a file, but do where they are used.
+    No model can do without the latter: columns cost nothing in a file, but each needs a row of weights.
     """
     return 8 * shape[0] + 12 * stored + 4 * 64 * shape[1]
 
 
 def stored_values(x: Tensor) -> Tensor:
-    """The numbers that are stored: of a dense tensor all."""
+    """The stored values; for a dense tensor all of it."""
     if not is_sparse(x):
         return x.detach()
     return x.detach()._values() if x.layout == torch.sparse_coo else x.detach().values()
 
 
 def check_kind(x: object) -> None:
-    """One clear line for what is no matrix of numbers that gst can read."""
+    """Requires a matrix of real numbers in a supported layout."""
     if not isinstance(x, Tensor) or x.dim() != 2:
         raise InputError(f"x has shape {list(getattr(x, 'shape', []))}: [nodes, features] is needed")
     if x.layout not in LAYOUTS or (x.layout == torch.sparse_coo and x.dense_dim()):
@@ -45,25 +45,25 @@ def check_kind(x: object) -> None:
 
 
 def check_features(x: Tensor) -> None:
-    """One clear line for features that are no [nodes, features] of finite numbers."""
+    """Requires a [nodes, features] matrix of finite numbers."""
     check_kind(x)
     if is_sparse(x):
         as_scipy(x)
     values = stored_values(x)
-    # the sum is one cheap pass and tells of every such number; that of large numbers may be infinite too
+    # the sum is one cheap pass that reveals every NaN and infinity; large finite numbers may overflow it, too
     if not torch.isfinite(values.sum()) and not bool((finite := torch.isfinite(values)).all()):
-        broken = (~finite).any(1).nonzero().flatten() if values.dim() == 2 else _rows(x)[~finite].unique()
-        raise InputError(f"x is NaN or infinite at node {int(broken[0])} ({broken.numel()} such nodes)")
+        bad_nodes = (~finite).any(1).nonzero().flatten() if values.dim() == 2 else _rows(x)[~finite].unique()
+        raise InputError(f"x is NaN or infinite at node {int(bad_nodes[0])} ({bad_nodes.numel()} such nodes)")
 
 
 def entries(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Row, column and value of everything that a sparse tensor stores, by row."""
+    """Row, column and value of every stored entry of a sparse tensor, sorted by row."""
     x = x.detach().to_sparse_csr()
     return _rows(x).long(), x.col_indices().long(), x.values()
 
 
 def as_scipy(x: Tensor, dtype: torch.dtype = torch.float32) -> sp.csr_array:
-    """A sparse tensor as CSR: rows sorted, duplicates added up, no zeros stored. Indices are checked."""
+    """A sparse tensor as CSR: indices checked, rows sorted, duplicates summed, no zeros stored."""
     values = stored_values(x).cpu().to(dtype).numpy()
     try:
         if x.layout == torch.sparse_coo:
@@ -79,7 +79,7 @@ def as_scipy(x: Tensor, dtype: torch.dtype = torch.float32) -> sp.csr_array:
     except ValueError as error:
         raise InputError(f"x is a sparse tensor whose indices do not fit its shape {list(x.shape)}: {error}") from None
     if not matrix.has_canonical_format or (matrix.data == 0).any():
-        matrix = matrix.copy()  # the arrays are the tensor's own
+        matrix = matrix.copy()  # it shares its arrays with the tensor
         matrix.sum_duplicates()
         matrix.eliminate_zeros()
     return matrix
@@ -92,7 +92,7 @@ def from_scipy(matrix: sp.csr_array) -> Tensor:
 
 
 def as_float(x: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
-    """``x`` in the numbers that a network multiplies, without its gradient: dense, or CSR in order if it is sparse."""
+    """``x`` in the dtype of a network, detached: dense, or canonical CSR if it is sparse."""
     check_kind(x)
     values = stored_values(x)
     if values.dtype == torch.float64 and dtype == torch.float32 and values.numel():
@@ -118,7 +118,7 @@ def rows_of(x: Tensor, nodes: Tensor) -> Tensor:
 
 
 def made_dense(x: Tensor, who: str) -> Tensor:
-    """The dense tensor, if there is memory for it; ``who`` needs it."""
+    """The dense tensor, if there is memory for it; ``who``: what requires it, for the message."""
     size = x.shape[0] * x.shape[1] * stored_values(x).element_size()
     check_memory(size, f"{who} takes no sparse x, and a dense one", "a backbone of gst keeps it sparse")
     return x.to_dense()

@@ -1,7 +1,7 @@
-"""All arcs of a graph by target, 8 bytes each, and the small blocks that are read of it.
+"""All arcs of a graph sorted by target, 8 bytes each, and the small blocks that mini-batches cut from them.
 
-What a full batch needs of a graph (adjacency, receptive fields, transposes) takes hundreds of bytes an arc. A
-mini-batch needs this list, and the rest for its own few rows only.
+What a full batch needs of a graph (adjacency, receptive fields, transposes) takes hundreds of bytes per arc. A
+mini-batch needs this list, and the rest only for the few rows of the batch.
 """
 
 from dataclasses import dataclass, replace
@@ -25,20 +25,20 @@ class Neighbours:
     start: np.ndarray  # [N + 1] int64, where each row begins
     source: np.ndarray  # [A] int32
     edge: np.ndarray  # [A] int32, which edge an entry belongs to
-    weight: np.ndarray | None  # [A] float32, what the data gives to it; None where all are 1
-    loops: Tensor  # [N] weight of the self-loops that the data carries
+    weight: np.ndarray | None  # [A] float32, its edge_weight; None if all are 1
+    loops: Tensor  # [N] weight of the self-loops in the data, 0 for nodes without
 
     @classmethod
     def of(cls, pairs: Tensor, directed: bool, weights: Tensor | None, loops: Tensor) -> "Neighbours":
-        """From sorted pairs, by counting: O(N + E)."""
+        """From sorted pairs by a counting sort: O(N + E)."""
         if pairs.shape[1] >= 2**31 or loops.numel() >= 2**31:
             raise OverflowError("edges and nodes are numbered with 32 bits")
         u, v = pairs.cpu().numpy()
         start, source, edge = _by_target(u, v, loops.numel(), directed)
         weight = None
         if weights is not None:
-            given = weights.cpu().numpy()
-            weight = given[0, edge] if directed else np.where(source == u[edge], given[0, edge], given[1, edge])
+            by_edge = weights.cpu().numpy()
+            weight = by_edge[0, edge] if directed else np.where(source == u[edge], by_edge[0, edge], by_edge[1, edge])
         return cls(start, source, edge, weight, loops)
 
     @property
@@ -47,7 +47,7 @@ class Neighbours:
 
     @cached_property
     def _mark(self) -> np.ndarray:
-        """Room for a number per node, −1 between two calls: a block costs what it reads, however large the graph."""
+        """Scratch space, one number per node, −1 between calls: the cost of a block then depends only on its size."""
         return np.full(self.num_nodes, -1, np.int32)
 
     @cached_property
@@ -56,7 +56,7 @@ class Neighbours:
         return 1.0 if self.weight is None or not self.weight.size else min(1.0, float(self.weight.min()))
 
     def degree(self, edge_values: Tensor | None, dtype: torch.dtype) -> Tensor:
-        """[N] diagonal and summed entry values of each row: D̃ of a graph convolution, as in ``gcn_norm``."""
+        """[N] diagonal plus the summed entry values of each row: D̃ of a graph convolution, as in ``gcn_norm``."""
         diagonal = torch.where(self.loops > 0, self.loops, 1.0).double().cpu().numpy()
         values = None if edge_values is None else edge_values.detach().cpu().numpy()
         return torch.from_numpy(row_sums(self.start, self.edge, values, self.weight, diagonal)).to(
@@ -64,24 +64,24 @@ class Neighbours:
         )
 
     def block(self, rows: Tensor, fanout: int | None = None, seed: int = 0, draw: Draw = draw_entries) -> "LocalBlock":
-        """What one layer computes for these rows (sorted ids), reading all of their entries or ``fanout`` of each.
+        """The block of one layer for these rows (sorted ids), with all of their entries or ``fanout`` drawn from each.
 
-        Columns are those that are read. An entry drawn from d of a row stands for d/fanout of them: sums and means are
-        then right on average.
+        Its columns are the nodes that are read. An entry drawn from the d of a row is weighted by d/fanout, so that
+        sums and means are unbiased.
         """
         ids = rows.cpu().numpy()
         entries = None if fanout is None else draw(self.start, ids, fanout, seed)
         row, col, entry = _entries(self.start, self.source, ids, entries)
         nodes = _renumber(col, self._mark)
-        share = None
+        scale = None
         if entries is not None:
-            drawn = np.bincount(row, minlength=ids.size) - 1
-            share = ((self.start[ids + 1] - self.start[ids]) / np.maximum(drawn, 1))[row].astype(np.float32)
+            num_drawn = np.bincount(row, minlength=ids.size) - 1
+            scale = ((self.start[ids + 1] - self.start[ids]) / np.maximum(num_drawn, 1))[row].astype(np.float32)
         columns, own = (torch.from_numpy(part).to(rows.device) for part in (nodes, np.searchsorted(nodes, ids)))
-        return self._block(rows, row, col, entry, share, columns, own)
+        return self._block(rows, row, col, entry, scale, columns, own)
 
     def run(self, rows: Tensor) -> "LocalBlock":
-        """The same with all nodes as columns: O(entries), however many nodes there are."""
+        """The same with all nodes as columns: O(entries), independent of the number of nodes."""
         row, col, entry = _entries(self.start, self.source, rows.cpu().numpy(), None)
         return self._block(rows, row, col, entry, None, None, rows)
 
@@ -91,32 +91,33 @@ class Neighbours:
         row: np.ndarray,
         col: np.ndarray,
         entry: np.ndarray,
-        share: np.ndarray | None,
+        scale: np.ndarray | None,
         columns: Tensor | None,
         own: Tensor,
     ) -> "LocalBlock":
         is_arc = entry >= 0
         arc = entry[is_arc]
         weight = None
-        if self.weight is not None or share is not None:
-            stands_for = np.ones(entry.size, np.float32)
-            stands_for[is_arc] = 1 if self.weight is None else self.weight[arc]
-            if share is not None:
-                stands_for[is_arc] *= share[is_arc]
-            weight = torch.from_numpy(stands_for).to(rows.device)
-        found = (row, col, is_arc, self.edge[arc].astype(np.int64))
-        at_row, at_col, off, edge = (torch.from_numpy(part).to(rows.device) for part in found)
-        pattern = Pattern(at_row, at_col, (rows.numel(), self.num_nodes if columns is None else columns.numel()))
-        place = torch.where(off, off.cumsum(0) - 1, arc.size + at_row)
-        adjacency = Adjacency(pattern, place, weight, self.loops[rows], arc.size, None, self.lightest)
-        return LocalBlock(Block(adjacency, pattern, None, columns, own), edge, off)
+        if self.weight is not None or scale is not None:
+            scaled = np.ones(entry.size, np.float32)
+            scaled[is_arc] = 1 if self.weight is None else self.weight[arc]
+            if scale is not None:
+                scaled[is_arc] *= scale[is_arc]
+            weight = torch.from_numpy(scaled).to(rows.device)
+        arrays = (row, col, is_arc, self.edge[arc].astype(np.int64))
+        block_row, block_col, off_diagonal, edge = (torch.from_numpy(array).to(rows.device) for array in arrays)
+        num_columns = self.num_nodes if columns is None else columns.numel()
+        pattern = Pattern(block_row, block_col, (rows.numel(), num_columns))
+        source = torch.where(off_diagonal, off_diagonal.cumsum(0) - 1, arc.size + block_row)
+        adjacency = Adjacency(pattern, source, weight, self.loops[rows], arc.size, None, self.lightest)
+        return LocalBlock(Block(adjacency, pattern, None, columns, own), edge, off_diagonal)
 
     def reached(self, rows: Tensor) -> Tensor:
-        """Sorted ids of these rows and of all that they read."""
+        """Sorted ids of these rows and of all nodes that they read."""
         return torch.from_numpy(_reached(self.start, self.source, rows.cpu().numpy(), self.num_nodes)).to(rows.device)
 
     def chunks(self, rows: Tensor, arcs: int, pieces: int = 1) -> list[Tensor]:
-        """The rows in runs of about ``arcs`` entries, at least ``pieces`` of them."""
+        """The rows in consecutive runs of about ``arcs`` entries, at least ``pieces`` of them."""
         ids = rows.cpu().numpy()
         size = np.cumsum(np.diff(self.start)[ids] + 1)
         if not size.size:
@@ -127,11 +128,11 @@ class Neighbours:
 
 @dataclass(frozen=True)
 class LocalBlock:
-    """A block whose adjacency holds its own entries alone, each with a value of its own."""
+    """A block with an adjacency of its own, which has one value per off-diagonal entry."""
 
     block: Block
-    edge: Tensor  # [entries] the edge of each entry that is not on the diagonal, in the order of its values
-    off: Tensor  # [nnz] which entries are not on the diagonal
+    edge: Tensor  # [entries] the edge of each off-diagonal entry, in the order of the values
+    off_diagonal: Tensor  # [nnz] mask of the entries that are not on the diagonal
 
     @property
     def nodes(self) -> Tensor:
@@ -140,20 +141,20 @@ class LocalBlock:
         return self.block.nodes
 
     def with_degree(self, degree: Tensor | Shared) -> Block:
-        """The block with D̃ of its columns."""
+        """The block with these D̃ of its columns."""
         return replace(self.block, adjacency=replace(self.block.adjacency, degree=degree))
 
     def arcs(self) -> Pattern:
-        """The pattern without its diagonal, whose entries have the values."""
+        """The pattern of the off-diagonal entries."""
         pattern = self.block.pattern
-        return Pattern(pattern.row[self.off], pattern.col[self.off], pattern.shape)
+        return Pattern(pattern.row[self.off_diagonal], pattern.col[self.off_diagonal], pattern.shape)
 
 
 def induced_pairs(start: Tensor, v: Tensor, nodes: Tensor, mark: np.ndarray) -> tuple[Tensor, Tensor]:
-    """The pairs with both ends among these nodes (sorted ids), in their numbering, and which pairs they are.
+    """The pairs with both ends among these nodes (sorted ids), renumbered among them, and the ids of these pairs.
 
-    O(pairs whose first end is among them): ``start`` says where in the sorted pairs those of each first end begin, and
-    ``mark`` is −1 for every node, before and after.
+    O(pairs whose first end is among them). ``start``: where the pairs of each first end begin in the sorted pairs;
+    ``mark``: scratch space that is −1 for every node, before and after.
     """
     pairs, ids = _induced(start.numpy(), v.numpy(), nodes.numpy(), mark)
     return torch.from_numpy(pairs), torch.from_numpy(ids)
@@ -171,13 +172,13 @@ def _by_target(u: np.ndarray, v: np.ndarray, nodes: int, directed: bool) -> tupl
     source, edge = np.empty(start[nodes], np.int32), np.empty(start[nodes], np.int32)
     free = start[:-1].copy()
     for e in range(u.size):  # pairs are sorted: every row gets its lower sources first, in order
-        place = free[v[e]]
-        source[place], edge[place] = u[e], e
+        slot = free[v[e]]
+        source[slot], edge[slot] = u[e], e
         free[v[e]] += 1
     if not directed:
         for e in range(u.size):
-            place = free[u[e]]
-            source[place], edge[place] = v[e], e
+            slot = free[u[e]]
+            source[slot], edge[slot] = v[e], e
             free[u[e]] += 1
     return start, source, edge
 
@@ -186,7 +187,7 @@ def _by_target(u: np.ndarray, v: np.ndarray, nodes: int, directed: bool) -> tupl
 def _entries(
     start: np.ndarray, source: np.ndarray, rows: np.ndarray, drawn: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Row (of these), column (of all nodes) and entry (−1: the diagonal) of all that some rows read."""
+    """Row (among ``rows``), column (a node id) and entry (−1: the diagonal) of everything that these rows read."""
     total = rows.size
     if drawn is None:
         for i in rows:
@@ -194,10 +195,10 @@ def _entries(
     else:
         total += drawn.size
     row, col, entry = np.empty(total, np.int64), np.empty(total, np.int64), np.empty(total, np.int64)
-    size, place = 0, 0
+    size, d = 0, 0
     for r in range(rows.size):
         i = rows[r]
-        placed = False
+        has_diagonal = False
         k, last = start[i], start[i + 1]
         while True:
             if drawn is None:
@@ -206,18 +207,18 @@ def _entries(
                 e = k
                 k += 1
             else:
-                if place == drawn.size or drawn[place] >= last:
+                if d == drawn.size or drawn[d] >= last:
                     break
-                e = drawn[place]
-                place += 1
+                e = drawn[d]
+                d += 1
             j = source[e]
-            if not placed and j > i:
+            if not has_diagonal and j > i:
                 row[size], col[size], entry[size] = r, i, -1
                 size += 1
-                placed = True
+                has_diagonal = True
             row[size], col[size], entry[size] = r, j, e
             size += 1
-        if not placed:
+        if not has_diagonal:
             row[size], col[size], entry[size] = r, i, -1
             size += 1
     return row, col, entry
@@ -225,7 +226,7 @@ def _entries(
 
 @njit(cache=True)
 def _renumber(col: np.ndarray, mark: np.ndarray) -> np.ndarray:
-    """Columns numbered among those that occur, in place; the node of each. ``mark`` is −1, before and after."""
+    """Renumbers the columns among those that occur, in place; returns their nodes. ``mark`` is −1, before and after."""
     reached = np.empty(min(col.size, mark.size), np.int64)
     count = 0
     for j in col:
@@ -247,7 +248,7 @@ def _renumber(col: np.ndarray, mark: np.ndarray) -> np.ndarray:
 def row_sums(
     start: np.ndarray, edge: np.ndarray, values: np.ndarray | None, weight: np.ndarray | None, sums: np.ndarray
 ) -> np.ndarray:
-    """Adds what the entries of each row are worth."""
+    """Adds the entry values of each row to ``sums``."""
     for i in range(start.size - 1):
         for k in range(start[i], start[i + 1]):
             value = 1.0 if values is None else values[edge[k]]

@@ -1,4 +1,4 @@
-"""Which entries of its rows a mini-batch reads: all, or a few of each drawn at random."""
+"""The entries that a mini-batch reads of its rows: all, or a random sample of each row."""
 
 from collections.abc import Callable
 
@@ -9,24 +9,24 @@ from torch import Tensor
 from gst.base.jit import njit
 from gst.sparse.csr import Pattern
 
-Draw = Callable[[np.ndarray, np.ndarray, int, int], np.ndarray]  # as draw_entries
+Draw = Callable[[np.ndarray, np.ndarray, int, int], np.ndarray]  # the signature of draw_entries
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
 def row_entries(pattern: Pattern, rows: Tensor) -> Tensor:
-    """The entries of these rows, row after row; O(entries found), however large the pattern."""
+    """The entries of these rows, row after row; O(their number), however large the pattern."""
     start, end = pattern.crow[rows], pattern.crow[rows + 1]
     count = end - start
     first = count.cumsum(0) - count
-    place = torch.arange(int(count.sum()), device=rows.device)
-    return place + torch.repeat_interleave(start - first, count)
+    position = torch.arange(int(count.sum()), device=rows.device)
+    return position + torch.repeat_interleave(start - first, count)
 
 
 def draw_entries(start: np.ndarray, rows: np.ndarray, fanout: int, seed: int) -> np.ndarray:
     """At most ``fanout`` entries of each row, drawn uniformly without replacement; ascending in each row.
 
-    ``start`` says where each row begins. The numbers are hashes of seed, row and position: one seed gives every row the
-    same draw, whatever rows are asked for with it and in what order.
+    ``start``: where each row begins. The random numbers are hashes of seed, row and position: a seed gives a row the
+    same draw whatever other rows are requested with it and in whatever order.
     """
     return _draw(start, rows, fanout, np.uint64(seed))
 
@@ -36,35 +36,35 @@ def _draw(start: np.ndarray, rows: np.ndarray, fanout: int, seed: np.uint64) -> 
     total = 0
     for row in rows:
         total += min(start[row + 1] - start[row], fanout)
-    found = np.empty(total, np.int64)
+    drawn = np.empty(total, np.int64)
     size = 0
     for row in rows:
-        first, others = start[row], start[row + 1] - start[row]
-        if others <= fanout:
-            for entry in range(first, first + others):
-                found[size] = entry
+        first, degree = start[row], start[row + 1] - start[row]
+        if degree <= fanout:
+            for entry in range(first, first + degree):
+                drawn[size] = entry
                 size += 1
             continue
-        # Floyd: the last `fanout` positions take turns; one that draws a taken place takes its own instead
+        # Floyd: each of the last `fanout` positions draws one up to itself, or takes itself if that one is taken
         state = mix(mix(seed) ^ np.uint64(row))
         begin = size
         for i in range(fanout):
-            last = others - fanout + i
+            last = degree - fanout + i
             state += _GOLDEN
             entry = first + np.int64(mix(state) % np.uint64(last + 1))
             for j in range(begin, size):
-                if found[j] == entry:
+                if drawn[j] == entry:
                     entry = first + last
                     break
-            found[size] = entry
+            drawn[size] = entry
             size += 1
-        found[begin:size].sort()
-    return found
+        drawn[begin:size].sort()
+    return drawn
 
 
 @njit(cache=True)
 def mix(value: np.uint64) -> np.uint64:
-    """splitmix64: a hash whose bits are as good as random."""
+    """splitmix64: a hash whose bits behave like random ones."""
     value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return value ^ (value >> np.uint64(31))

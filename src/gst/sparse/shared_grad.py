@@ -1,9 +1,9 @@
-r"""What runs of rows read of all nodes: one tensor for all runs, whose slope adds up in place.
+r"""One tensor over all nodes that several runs of rows read, and whose gradient, its *slope*, is accumulated in place.
 
 .. math:: Y_i = \sum_e v_e X_{c(e)}, \qquad
     \bar v_e = \bar Y_i · X_{c(e)}, \qquad \bar X_{c(e)} \mathrel{+}= v_e \bar Y_i
 
-Autograd would give each run a gradient as large as the graph. Here a run costs what it reads, however large the graph.
+Autograd would allocate a gradient as large as the graph for each run. Here the cost of a run depends only on its size.
 """
 
 from collections.abc import Sequence
@@ -18,58 +18,61 @@ from gst.base.jit import njit
 from gst.sparse.csr import Pattern, sddmm
 from gst.sparse.kernels import fetch, product
 
-_AHEAD = 16  # entries between a fetch and its use
+_AHEAD = 16  # entries between a prefetch and its use
 
 
 @dataclass(frozen=True)
 class Shared:
-    """A row, or a number, per node."""
+    """A value with one row, or one number, per node."""
 
     value: Tensor
-    slope: Tensor | None  # of the value's shape, where what flows back is added; None: nobody asks
-    token: Tensor  # empty; who asks for its gradient has the slope filled
-    known: bool  # whether sums of it are known already, so that only slopes are asked for
+    slope: Tensor | None  # of the value's shape: the gradient accumulated so far; None if it is not needed
+    token: Tensor  # empty; ties the value into autograd: a gradient with respect to it fills the slope
+    backward_only: bool  # whether products are known already: they are given as zeros, with the right gradients
 
     @classmethod
-    def of(cls, value: Tensor, token: Tensor, known: bool = False) -> "Shared":
-        return cls(value, room(value, *value.shape) if token.requires_grad else None, token, known)
+    def of(cls, value: Tensor, token: Tensor, backward_only: bool = False) -> "Shared":
+        return cls(value, room(value, *value.shape) if token.requires_grad else None, token, backward_only)
 
     def split(self, parts: int) -> "list[Shared]":
-        """The columns in so many equal parts; their slopes are parts of the whole one."""
+        """The columns in equal parts, whose slopes are views of this one's."""
         values = self.value.chunk(parts, 1)
         slopes: Sequence[Tensor | None] = [None] * parts if self.slope is None else self.slope.chunk(parts, 1)
-        return [Shared(value, slope, self.token, self.known) for value, slope in zip(values, slopes, strict=True)]
+        return [
+            Shared(value, slope, self.token, self.backward_only) for value, slope in zip(values, slopes, strict=True)
+        ]
 
 
-def token(wanted: bool) -> Tensor:
-    return torch.empty(0, requires_grad=wanted)
+def token(requires_grad: bool) -> Tensor:
+    """A new token for :class:`Shared`."""
+    return torch.empty(0, requires_grad=requires_grad)
 
 
 def room(like: Tensor, *shape: int) -> Tensor:
-    """Zeros. Of a CPU from numpy, which asks for huge pages: rows at random then take 30 % less time to read."""
+    """Zeros; on the CPU from numpy, which requests huge pages: reading random rows then takes 30 % less time."""
     if like.device.type != "cpu":
         return like.new_zeros(shape)
     return torch.from_numpy(np.zeros(shape, torch.empty(0, dtype=like.dtype).numpy().dtype))
 
 
 def take(x: Tensor | Shared, index: Tensor) -> Tensor:
-    """The rows that ``index`` names."""
+    """The rows ``x[index]``."""
     return x[index] if isinstance(x, Tensor) else _Take.apply(x.token, x, index)
 
 
 def shared_linear(x: Shared, index: Tensor, weight: Tensor) -> Tensor:
-    """X_index · W; where ``known``, zeros with the right slopes."""
+    """X_index · W; if ``backward_only``, zeros with the right gradients."""
     return _SharedLinear.apply(x.token, x, index, weight)
 
 
 def shared_spmm(pattern: Pattern, values: Tensor, dense: Shared, weight: Tensor | None = None) -> Tensor:
-    """Sparse × dense (× W), ``[nnz], [cols, D] -> [rows, D]``; where ``known``, zeros with the right slopes."""
+    """Sparse × dense (× W), ``[nnz], [cols, D] -> [rows, D]``; if ``backward_only``, zeros with the right gradients."""
     return _SharedSpMM.apply(pattern, values, dense.token, dense, weight)
 
 
 class _Take(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, asked: Tensor, x: Shared, index: Tensor) -> Tensor:
+    def forward(ctx: Any, token: Tensor, x: Shared, index: Tensor) -> Tensor:
         ctx.slope, ctx.index = x.slope, index
         return x.value[index]
 
@@ -81,9 +84,9 @@ class _Take(torch.autograd.Function):
 
 class _SharedLinear(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, asked: Tensor, x: Shared, index: Tensor, weight: Tensor) -> Tensor:
+    def forward(ctx: Any, token: Tensor, x: Shared, index: Tensor, weight: Tensor) -> Tensor:
         ctx.slope, ctx.index, ctx.weight = x.slope, index, weight
-        return _zeros(weight, index.numel(), weight.shape[1]) if x.known else x.value[index] @ weight
+        return _zeros(weight, index.numel(), weight.shape[1]) if x.backward_only else x.value[index] @ weight
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[None, None, None, None]:
@@ -94,10 +97,10 @@ class _SharedLinear(torch.autograd.Function):
 
 class _SharedSpMM(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, pattern: Pattern, values: Tensor, asked: Tensor, dense: Shared, weight: Tensor) -> Tensor:
+    def forward(ctx: Any, pattern: Pattern, values: Tensor, token: Tensor, dense: Shared, weight: Tensor) -> Tensor:
         ctx.pattern, ctx.dense, ctx.weight = pattern, dense, weight
         ctx.save_for_backward(values)
-        if dense.known:
+        if dense.backward_only:
             return _zeros(values, pattern.shape[0], (dense.value if weight is None else weight).shape[1])
         out = _product(pattern, values, dense.value)
         return out if weight is None else out @ weight
@@ -119,7 +122,7 @@ class _SharedSpMM(torch.autograd.Function):
 
 
 def _zeros(like: Tensor, *shape: int) -> Tensor:
-    """Of any shape in no memory."""
+    """Zeros of any shape that share a single number of memory."""
     return like.new_zeros(1, 1).expand(shape)
 
 

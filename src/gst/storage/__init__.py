@@ -1,1 +1,1 @@
-"""What goes to disk and how: files, caches, checkpoints, run folders, exports."""
+"""Everything on disk: files, caches, checkpoints, run folders, exports."""

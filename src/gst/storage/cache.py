@@ -1,10 +1,11 @@
-"""What is trained or computed once for a graph and kept on disk: anchors, topology scores, dense baselines.
+"""A disk cache of what is computed once per graph: anchors, topology scores, dense baselines.
 
-The key is a hash of everything that the content depends on, the data included, so nothing stale can be found.
+The key is a hash of everything that the content depends on, the data included, so a hit is never stale.
 """
 
 import hashlib
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -25,9 +26,9 @@ Content = tuple[dict[str, Tensor], dict[str, Any]]
 
 
 def fingerprint(data: Data) -> str:
-    """A hash of all that a graph holds: every tensor and every plain value, its metric among them, but not its name.
+    """A hash of every tensor and every plain value of a graph, including its metric but not its name.
 
-    The name chooses defaults of settings, which are part of a key themselves.
+    The name only determines default settings, which are part of a key themselves.
     """
     digest = hashlib.blake2b(digest_size=16)
     for name, value in sorted(data.to_dict().items()):
@@ -42,7 +43,7 @@ def fingerprint(data: Data) -> str:
 
 
 def _plain_tensors(tensor: Tensor) -> list[Tensor]:
-    """A tensor as dense ones: itself, or the indices and values of a sparse one."""
+    """Dense tensors that make up a tensor: itself, or the indices and values of a sparse one."""
     tensor = tensor.detach()
     if tensor.layout == torch.sparse_coo:
         tensor = tensor.coalesce()
@@ -53,16 +54,41 @@ def _plain_tensors(tensor: Tensor) -> list[Tensor]:
     return [tensor.as_subclass(Tensor)]
 
 
-class Cache:
-    """A folder of safetensors files, named by the hash of what they depend on."""
+class BaseCache(ABC):
+    """What both a :class:`Cache` and its absence, :class:`NoCache`, can do. True if it keeps anything."""
+
+    folder: Path | None
+
+    def get(self, kind: str, depends: Mapping[str, Any], make: Callable[[], Content]) -> Content:
+        """The cached content for what it ``depends`` on, else that of ``make``, stored for the next call."""
+        return self.grow(kind, depends, lambda content: True, lambda content: make())
+
+    @abstractmethod
+    def grow(
+        self,
+        kind: str,
+        depends: Mapping[str, Any],
+        enough: Callable[[Content], bool],
+        make: Callable[[Content | None], Content],
+    ) -> Content:
+        """Like :meth:`get`, but content that is not ``enough`` is passed to ``make`` and replaced by its result."""
+
+    @abstractmethod
+    def drop(self, kind: str) -> None:
+        """Removes all entries of a kind."""
+
+    @abstractmethod
+    def __bool__(self) -> bool: ...
+
+
+class Cache(BaseCache):
+    """A folder of safetensors files, named by the hash of what they depend on. A damaged file counts as absent."""
+
+    folder: Path
 
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = folder or data_root() / "anchors"
         files.sweep(self.folder)
-
-    def get(self, kind: str, depends: Mapping[str, Any], make: Callable[[], Content]) -> Content:
-        """The stored content, or what ``make`` gives, stored for next time. A broken file counts as none."""
-        return self.grow(kind, depends, lambda content: True, lambda content: make())
 
     def grow(
         self,
@@ -71,14 +97,13 @@ class Cache:
         enough: Callable[[Content], bool],
         make: Callable[[Content | None], Content],
     ) -> Content:
-        """The same for content that may be too little: then ``make`` is given it, and what comes takes its place."""
         text = json.dumps({**depends, **surroundings()}, sort_keys=True)
         path = self.folder / f"{kind}-{hashlib.blake2b(text.encode(), digest_size=16).hexdigest()}.safetensors"
         content: Content | None = None
         if distributed.rank() == 0:
             with suppress(InputError):
                 content = files.read_tensors(path)
-        content = distributed.same(content)  # all workers must go the same way
+        content = distributed.same(content)  # all workers must take the same branch
         if content is None or not enough(content):
             content = make(content)
             if distributed.rank() == 0:
@@ -86,21 +111,24 @@ class Cache:
         return content
 
     def write(self, path: Path, content: Content) -> None:
+        """Stores content in a file of the folder."""
         files.write_tensors(path, *content)
 
     def drop(self, kind: str) -> None:
-        """Removes the entries of a kind: files that are called like one and carry the hash of one."""
+        """Removes the entries of a kind: only files that are named like one and carry a valid hash."""
         for path in filter(lambda path: is_state_name(path.name), self.folder.glob(f"{kind}-*")):
             with suppress(InputError):
                 files.read_tensors(path)
                 path.unlink(missing_ok=True)
 
+    def __bool__(self) -> bool:
+        return True
 
-class NoCache(Cache):
-    """Keeps nothing."""
 
-    def __init__(self) -> None:
-        pass
+class NoCache(BaseCache):
+    """Keeps nothing: everything is computed anew."""
+
+    folder = None
 
     def grow(
         self,
@@ -110,3 +138,16 @@ class NoCache(Cache):
         make: Callable[[Content | None], Content],
     ) -> Content:
         return make(None)
+
+    def drop(self, kind: str) -> None:
+        pass
+
+    def __bool__(self) -> bool:
+        return False
+
+
+def as_cache(cache: bool | BaseCache) -> BaseCache:
+    """What a ``cache=`` argument means: the default folder (True), none (False), or the given cache."""
+    if isinstance(cache, BaseCache):
+        return cache
+    return Cache() if cache else NoCache()

@@ -1,13 +1,15 @@
-"""Nothing lost: what a run has done so far, on disk, and the way back to it.
+"""Interrupted runs resume where they stopped: the state of a run on disk, and how to restore it.
 
-A run is a chain of phases, each a loop over epochs. :meth:`Checkpoint.loop` runs the epochs of one and writes its whole
-state every few seconds; the same call in a later process finds it and goes on with the next epoch. Two states of a
-phase are kept, so one that turns out damaged costs a few seconds more, not the run.
+A run is a sequence of phases, each a loop over epochs. :meth:`Checkpoint.loop` runs the epochs of a phase and writes
+its whole state every few seconds; the same call in a later process restores it and continues with the next epoch. Two
+states of each phase are kept, so a damaged one costs a few more seconds of work, not the run.
 """
 
+import tempfile
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
@@ -23,232 +25,325 @@ from gst.base.versions import surroundings
 from gst.graph.edgeset import EdgeSet
 from gst.storage import files as storage_files
 from gst.storage import run_folder, state_tree
-from gst.storage.cache import Cache, Content, NoCache
+from gst.storage.cache import BaseCache, Cache, Content, NoCache
 from gst.storage.lock import Lock
 
 FORMAT = 2
 EVERY = 5.0  # seconds between two states
-PATIENCE = 40  # a state that takes long to write is written more seldom: at most 1/40 of the time goes into it
+_WORK_PER_SAVE = 40  # saving takes at most 1/40 of the time: states that are slow to write are written less often
 
 
-class NoCheckpoint:
-    """Keeps nothing; what a run without a folder has."""
+class BaseCheckpoint(ABC):
+    """What both a :class:`Checkpoint` and its absence, :class:`NoCheckpoint`, can do. A context manager."""
 
-    store: Cache = NoCache()
-    before = 0.0  # seconds that earlier processes worked on this run
-    stop: int | None = None  # the signal that asked to stop at the end of the epoch
+    run: Path | None = None  # the run folder
 
+    def __init__(self, store: BaseCache) -> None:
+        self.store = store  # for what the run computes once, where no other cache is used
+        self.before = 0.0  # seconds that earlier processes worked on this run
+
+    @abstractmethod
+    def begin(self, identity: Mapping[str, Any]) -> None:
+        """Declares what is about to run; refuses if a different run is unfinished."""
+
+    @abstractmethod
+    def unfinished(self) -> dict[str, Any] | None:
+        """The manifest of the unfinished run, if there is one; see :func:`read_run`."""
+
+    @abstractmethod
     def clock(self) -> float:
-        """Seconds from some moment on, those of earlier processes in the same phase included."""
-        return time.perf_counter()
+        """Seconds since an arbitrary moment, including the time of earlier processes in the same phase."""
 
-    def loop(self, phase: str, epochs: int, at: Any, edges: EdgeSet) -> Iterator[int]:
-        """The epochs of a phase that are still to do, 1 … ``epochs``; ``at`` is all that goes from one to the next.
+    @abstractmethod
+    def loop(self, phase: str, epochs: int, state: Any, edges: EdgeSet) -> Iterator[int]:
+        """The remaining epochs of a phase, out of 1 … ``epochs``; ``state``: all that one epoch passes to the next.
 
-        Where an interrupted run left this phase, ``at`` and the random generators are put back before this returns.
+        If an earlier process interrupted this phase, ``state`` and the random generators are restored before this
+        returns.
         """
-        return iter(range(1, epochs + 1))
+
+    @abstractmethod
+    def request_stop(self, signal: int) -> bool:
+        """Asks the loop to stop after the current epoch; False if that was requested before."""
+
+    @abstractmethod
+    def clear(self) -> None:
+        """Removes the states, and nothing else; to be called once the result is saved."""
+
+    @contextmanager
+    def shared_store(self) -> Iterator[None]:
+        """Inside, ``store`` survives :meth:`clear`, so that several runs in sequence can share what it holds."""
+        previous = self.store
+        with self._shared_folder() as folder:
+            self.store = Cache(Path(folder))
+            try:
+                yield
+            finally:
+                self.store = previous
+
+    @abstractmethod
+    def _shared_folder(self) -> AbstractContextManager[str | Path]: ...
+
+    def __enter__(self) -> Self:
+        return self
+
+    @abstractmethod
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
 
 
-class Checkpoint(NoCheckpoint):
-    """A folder with the state of one run, which one process at a time may work on.
+class NoCheckpoint(BaseCheckpoint):
+    """Keeps nothing: a run without a folder."""
 
-    Args:
-        folder: made if it is not there; may hold the result of a run as well. One that is neither empty nor a run of
-            gst is refused. Nothing in it changes before the work begins.
-        every: seconds between two states; 0 writes one after every epoch.
-        words: whatever else shall be found by the next process, see :func:`read_run`.
-    """
-
-    def __init__(self, folder: str | PathLike[str], every: float = EVERY, words: Mapping[str, Any] | None = None):
-        check_options("checkpoint", every=(every, float, lambda v: v >= 0, "seconds from 0 up"))
-        self.run, self.every = Path(folder), every
-        self.words, self._manifest = dict(words or {}), _manifest({}, {})
-        self._committed = False
-        self._bare = False  # whether this process has noted what runs, and kept nothing of it yet
-        self._lock: Lock | None = None
-        if distributed.rank() == 0:  # of several workers the first one writes
-            self.run = run_folder.claim(folder)
-            self._lock = Lock(self.run)
-        self.folder = self.run / run_folder.STATES
-        self.store = _Store(self)
-        self._carried = 0.0
-        self._begun = self._saved = time.perf_counter()
-        self._cost = 0.0
-        self._newest: dict[str, str] = {}  # the slot of each phase that must not be written next
+    def __init__(self) -> None:
+        super().__init__(NoCache())
 
     def begin(self, identity: Mapping[str, Any]) -> None:
-        """Says what is about to run; refuses where the folder holds something else that is unfinished."""
+        pass
+
+    def unfinished(self) -> dict[str, Any] | None:
+        return None
+
+    def clock(self) -> float:
+        return time.perf_counter()
+
+    def loop(self, phase: str, epochs: int, state: Any, edges: EdgeSet) -> Iterator[int]:
+        return iter(range(1, epochs + 1))
+
+    def request_stop(self, signal: int) -> bool:
+        """Stops at once: there is no state to save."""
+        raise InterruptedRunError(signal, "interrupted")
+
+    def clear(self) -> None:
+        pass
+
+    def _shared_folder(self) -> AbstractContextManager[str | Path]:
+        return tempfile.TemporaryDirectory()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        pass
+
+
+class Checkpoint(BaseCheckpoint):
+    """A folder with the state of one run, used by one process at a time.
+
+    Args:
+        folder: created if missing; may also hold the result of a run. A folder that is neither empty nor a gst run is
+            refused. Nothing in it changes before the work begins.
+        every: seconds between two states; 0 writes one after every epoch.
+        metadata: JSON-serialisable values for a later process, see :func:`read_run`.
+    """
+
+    run: Path
+
+    def __init__(self, folder: str | PathLike[str], every: float = EVERY, metadata: Mapping[str, Any] | None = None):
+        check_options("checkpoint", every=(every, float, lambda v: v >= 0, "seconds from 0 up"))
+        self.run = Path(folder)
+        self.every = every
+        self.metadata = dict(metadata or {})
+        self.stop: int | None = None  # the signal that requested a stop
+        self._manifest = _manifest({}, {})
+        self._committed = False
+        self._only_manifest = False  # whether this process has written the manifest but no state yet
+        self._lock: Lock | None = None
+        if distributed.rank() == 0:  # only the first of several workers writes
+            self.run = run_folder.claim(folder)
+            self._lock = Lock(self.run)
+        self.states = self.run / run_folder.STATES
+        super().__init__(_RunCache(self))
+        self._carried = 0.0
+        self._begun = self._saved = time.perf_counter()
+        self._cost = 0.0  # seconds the last save took
+        self._newest: dict[str, str] = {}  # the slot of the newest state of each phase, which is not overwritten next
+
+    def begin(self, identity: Mapping[str, Any]) -> None:
         now = {**identity, **surroundings()}
-        unfinished = distributed.same(read_run(self.run) if self._lock is not None else None)
+        unfinished = distributed.same(self.unfinished() if self._lock is not None else None)
         if unfinished is None:
-            self._manifest = _manifest(now, self.words)
+            self._manifest = _manifest(now, self.metadata)
             return
         then = unfinished["identity"]
         for key in [*now, *then]:
             if now.get(key) != then.get(key):
                 raise InputError(
                     f"{self.run} holds an unfinished run with {_difference(key, then.get(key), now.get(key))}: "
-                    f"resume it as it was, choose another folder, or remove {self.folder}"
+                    f"resume it as it was, choose another folder, or remove {self.states}"
                 )
         self._manifest = unfinished
-        states = [found for name in unfinished["files"] if (found := _read(self.folder / name)) is not None]
-        self.before = max((words["elapsed"] for _, words in states if "elapsed" in words), default=0.0)
+        states = [state for name in unfinished["files"] if (state := _read(self.states / name)) is not None]
+        self.before = max((metadata["elapsed"] for _, metadata in states if "elapsed" in metadata), default=0.0)
+
+    def unfinished(self) -> dict[str, Any] | None:
+        return read_run(self.run)
 
     def commit(self) -> None:
-        """Notes on disk what runs and removes what dead processes left; before work begins, it may still be refused."""
+        """Writes the manifest and removes leftovers of dead processes; only when work begins, after all checks."""
         if self._lock is None or self._committed:
             return
         self._committed = True
         storage_files.sweep(self.run)
-        storage_files.sweep(self.folder)
+        storage_files.sweep(self.states)
         if not (self.run / run_folder.UNFINISHED).exists():
             self._remove_cleared()
             storage_files.write_json(self.run / run_folder.UNFINISHED, self._manifest)
-            self._bare = True
+            self._only_manifest = True
 
-    def keep(self, path: Path, tensors: Mapping[str, torch.Tensor], words: Mapping[str, Any]) -> None:
-        """Writes a file of this run. Its name is noted before it is there: what is noted is what will be removed."""
+    def write(self, path: Path, tensors: Mapping[str, torch.Tensor], metadata: Mapping[str, Any]) -> None:
+        """Writes a file of this run. The manifest lists it first: :meth:`clear` removes exactly what is listed."""
         self.commit()
         files = self._manifest["files"]
         if path.name not in files:
             if path.exists():
-                raise InputError(f"{path} is there and not of this run: move it away or choose another folder")
+                raise InputError(
+                    f"{path} exists, but not as a state of this run: move it away or choose another folder"
+                )
             self._manifest = {**self._manifest, "files": [*files, path.name]}
             storage_files.write_json(self.run / run_folder.UNFINISHED, self._manifest)
-        storage_files.write_tensors(path, tensors, words)
-        self._bare = False
+        storage_files.write_tensors(path, tensors, metadata)
+        self._only_manifest = False
 
     def clock(self) -> float:
         return time.perf_counter() + self._carried
 
-    def loop(self, phase: str, epochs: int, at: Any, edges: EdgeSet) -> Iterator[int]:
+    def loop(self, phase: str, epochs: int, state: Any, edges: EdgeSet) -> Iterator[int]:
         entered = self.clock()
         self.commit()
-        captured = {"at": state_tree.capture(at), "random": randomness.random_state()}
-        # a loop that begins at another state is another loop, whatever its name
-        start = state_tree.hash_of([captured, edges.columns, edges.num_edges, epochs])
-        slots = {slot: found for slot in "ab" if (found := _read(self._path(phase, slot))) is not None}
+        # a loop that starts from another state is another loop, even if it has the same name
+        start = state_tree.hash_of([_captured(state), edges.columns, edges.num_edges, epochs])
+        slots = {slot: content for slot in "ab" if (content := _read(self._path(phase, slot))) is not None}
         start, slots = distributed.same((start, slots if self._lock is not None else {}))
-        mine = {words["epoch"]: slot for slot, (_, words) in slots.items() if words["start"] == start}
-        done = max(mine, default=0)
+        slot_of = {metadata["epoch"]: slot for slot, (_, metadata) in slots.items() if metadata["start"] == start}
+        done = max(slot_of, default=0)
         if done:
-            self._newest[phase] = mine[done]
-            tensors, words = slots[mine[done]]
-            tree = state_tree.join(tensors, words["tree"], edges.loops.device)
-            state_tree.restore(at, tree["at"])
+            self._newest[phase] = slot_of[done]
+            tensors, metadata = slots[slot_of[done]]
+            tree = state_tree.join(tensors, metadata["tree"], edges.loops.device)
+            state_tree.restore(state, tree["at"])
             randomness.restore_random(tree["random"])
-            self._carried += words["seconds"]
-        return self._epochs(phase, done, epochs, at, start, entered)
+            self._carried += metadata["seconds"]
+        return self._epochs(phase, done, epochs, state, start, entered)
 
-    def _epochs(self, phase: str, done: int, epochs: int, at: Any, start: str, entered: float) -> Iterator[int]:
+    def _epochs(self, phase: str, done: int, epochs: int, state: Any, start: str, entered: float) -> Iterator[int]:
         for epoch in range(done + 1, epochs + 1):
             yield epoch
             last = epoch == epochs
             self.stop = distributed.same(self.stop)
-            if self._lock is not None and (last or self.stop is not None or self._waited()):
-                self._save(phase, epoch, at, {"start": start, "seconds": self.clock() - entered})
+            if self._lock is not None and (last or self.stop is not None or self._save_is_due()):
+                self._save(phase, epoch, state, {"start": start, "seconds": self.clock() - entered})
             if self.stop is not None:
                 raise InterruptedRunError(
                     self.stop, f"interrupted after epoch {epoch} of {epochs} of the {phase} phase"
                 )
 
-    def _waited(self) -> bool:
-        wait = max(self.every, PATIENCE * self._cost) if self.every else 0.0
-        return time.perf_counter() - self._saved >= wait
+    def _save_is_due(self) -> bool:
+        interval = max(self.every, _WORK_PER_SAVE * self._cost) if self.every else 0.0
+        return time.perf_counter() - self._saved >= interval
 
-    def _save(self, phase: str, epoch: int, at: Any, words: dict[str, Any]) -> None:
+    def _save(self, phase: str, epoch: int, state: Any, metadata: dict[str, Any]) -> None:
         began = time.perf_counter()
-        tensors, tree = state_tree.split({"at": state_tree.capture(at), "random": randomness.random_state()})
-        words |= {"phase": phase, "epoch": epoch, "elapsed": self.elapsed(), "tree": tree}
+        tensors, tree = state_tree.split(_captured(state))
+        metadata |= {"phase": phase, "epoch": epoch, "elapsed": self._elapsed(), "tree": tree}
         slot = "b" if self._newest.get(phase) == "a" else "a"
-        self.keep(self._path(phase, slot), tensors, words)
+        self.write(self._path(phase, slot), tensors, metadata)
         self._newest[phase] = slot
         self._saved = time.perf_counter()
         self._cost = self._saved - began
 
     def _path(self, phase: str, slot: str) -> Path:
-        return self.folder / f"{phase}.{slot}.safetensors"
+        return self.states / f"{phase}.{slot}.safetensors"
 
-    def elapsed(self) -> float:
+    def _elapsed(self) -> float:
         """Seconds that all processes together worked on this run."""
         return self.before + time.perf_counter() - self._begun
 
+    def request_stop(self, signal: int) -> bool:
+        if self.stop is not None:
+            return False
+        self.stop = signal
+        return True
+
     def clear(self) -> None:
-        """Removes the states, and nothing else, once the result they lead to is safe."""
+        self.before = 0.0
         if self._lock is None:
             return
-        self._committed = self._bare = False
+        self._committed = self._only_manifest = False
         unfinished, cleared = self.run / run_folder.UNFINISHED, self.run / run_folder.CLEARED
-        with storage_files.one_line(unfinished):
+        with storage_files.write_errors(unfinished):
             if unfinished.exists():
-                unfinished.replace(cleared)  # from now on there is no run
+                unfinished.replace(cleared)  # from now on there is no unfinished run
             self._remove_cleared()
 
     def _remove_cleared(self) -> None:
-        """Removes the files of a run that was cleared, also where that was cut off."""
+        """Removes the files of a cleared run, including leftovers of an interrupted :meth:`clear`."""
         cleared = self.run / run_folder.CLEARED
         if cleared.exists():
             for name in _read_manifest(cleared)["files"]:
-                (self.folder / name).unlink(missing_ok=True)
+                (self.states / name).unlink(missing_ok=True)
             cleared.unlink()
-        storage_files.sweep(self.folder)
-        remove_folders([self.folder])
+        storage_files.sweep(self.states)
+        remove_folders([self.states])
+
+    def _shared_folder(self) -> AbstractContextManager[str | Path]:
+        return nullcontext(self.run / run_folder.SHARED)
 
     def close(self) -> None:
-        """Lets other processes work on the folder; leaves none that was made in vain."""
+        """Releases the folder to other processes, and removes it if it was created and is empty."""
         if self._lock is not None:
             self._lock.release()
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if isinstance(error, InputError) and self._bare:
-            self.clear()  # refused before there was anything to keep
+        if isinstance(error, InputError) and self._only_manifest:
+            self.clear()  # refused before there was any state to keep
         self.close()
 
 
-class _Store(Cache):
-    """The cache of a run that has no other; goes with its states."""
+class _RunCache(Cache):
+    """The cache of a run that uses no other; removed with the states of the run."""
 
     def __init__(self, checkpoint: Checkpoint) -> None:
-        self.folder, self._checkpoint = checkpoint.folder, checkpoint
+        self.folder = checkpoint.states  # not touched before the work begins
+        self._checkpoint = checkpoint
 
-    def grow(self, *given: Any, **more: Any) -> Content:
+    def grow(self, *args: Any, **kwargs: Any) -> Content:
         self._checkpoint.commit()
-        return super().grow(*given, **more)
+        return super().grow(*args, **kwargs)
 
     def write(self, path: Path, content: Content) -> None:
-        self._checkpoint.keep(path, *content)
+        self._checkpoint.write(path, *content)
 
 
 @contextmanager
-def opened(checkpoint: NoCheckpoint | str | PathLike[str] | None) -> Iterator[NoCheckpoint]:
-    """What a ``checkpoint=`` argument means: a folder, one that is open already, or nothing."""
-    if isinstance(checkpoint, NoCheckpoint):
+def opened(checkpoint: BaseCheckpoint | str | PathLike[str] | None) -> Iterator[BaseCheckpoint]:
+    """What a ``checkpoint=`` argument means: a folder, a checkpoint that is open already, or none."""
+    if isinstance(checkpoint, BaseCheckpoint):
         yield checkpoint
-    elif checkpoint is None:
-        yield NoCheckpoint()
-    else:
-        with Checkpoint(as_path("checkpoint", checkpoint)) as mine:
-            yield mine
+        return
+    with NoCheckpoint() if checkpoint is None else Checkpoint(as_path("checkpoint", checkpoint)) as new:
+        yield new
+
+
+def _captured(state: Any) -> dict[str, Any]:
+    """The tree that is hashed and stored; its keys are part of the format on disk."""
+    return {"at": state_tree.capture(state), "random": randomness.random_state()}
 
 
 def read_run(run: str | PathLike[str]) -> dict[str, Any] | None:
-    """``identity`` and ``words`` of an unfinished run; None where there is none."""
+    """The manifest of the unfinished run in a folder, if any: its ``identity``, ``words`` (metadata) and ``files``."""
     path = Path(run) / run_folder.UNFINISHED
     return _read_manifest(path) if path.exists() else None
 
 
-def _manifest(identity: Mapping[str, Any], words: Mapping[str, Any]) -> dict[str, Any]:
-    return {"format": FORMAT, "identity": dict(identity), "words": dict(words), "files": []}
+def _manifest(identity: Mapping[str, Any], metadata: Mapping[str, Any]) -> dict[str, Any]:
+    return {"format": FORMAT, "identity": dict(identity), "words": dict(metadata), "files": []}
 
 
 def _read_manifest(path: Path) -> dict[str, Any]:
-    """What an unfinished run is of, and the names of its files, none of which leads elsewhere."""
+    """A manifest whose file names are checked: none leads out of the folder."""
     content = storage_files.read_json(path)
     if content.get("format") != FORMAT:
         raise InputError(
@@ -256,14 +351,14 @@ def _read_manifest(path: Path) -> dict[str, Any]:
         )
     kinds = {"identity": dict, "words": dict, "files": list}
     if not all(isinstance(content.get(key), kind) for key, kind in kinds.items()):
-        raise InputError(f"{path} does not say what it is of: remove {path.parent} to start anew")
+        raise InputError(f"{path} does not describe a run: remove {path.parent} to start anew")
     if not all(isinstance(name, str) and run_folder.is_state_name(name) for name in content["files"]):
-        raise InputError(f"{path} names files that are no states: remove {path.parent} to start anew")
+        raise InputError(f"{path} lists files that are not states: remove {path.parent} to start anew")
     return content
 
 
 def _read(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, Any]] | None:
-    """A state, if it is there and whole."""
+    """A state, if it exists and is intact."""
     try:
         return storage_files.read_tensors(path)
     except InputError:

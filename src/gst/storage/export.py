@@ -1,4 +1,4 @@
-"""The sparse graph in the form other tools read."""
+"""Exports of the sparse graph to formats of other tools."""
 
 import importlib
 import io
@@ -32,12 +32,12 @@ def export(graph: Data, to: str, path: str | PathLike[str]) -> Path:
 
 
 def default_name(to: str) -> str:
-    """The file name a format goes by."""
+    """The usual file name of a format."""
     return FORMATS[resolve_name("format", to, FORMATS)][0]
 
 
 def edge_table(graph: Data) -> pandas.DataFrame:
-    """One row a column of ``edge_index``: source, target, and every edge-level attribute."""
+    """One row per column of ``edge_index``: source, target, and every edge-level attribute."""
     table = {"source": graph.edge_index[0].numpy(), "target": graph.edge_index[1].numpy()}
     for name in sorted(graph.edge_attrs(), key=lambda name: (name != "edge_weight", name)):
         value = graph[name]
@@ -59,7 +59,7 @@ def _pyg(graph: Data) -> bytes:
 
 
 def _networkx(graph: Data) -> bytes:
-    """Node-link JSON for ``networkx.node_link_graph``: a DiGraph with the arcs as they are."""
+    """Node-link JSON for ``networkx.node_link_graph``: a DiGraph with one edge per arc."""
     directed = networkx.DiGraph()
     labels = graph.y.tolist() if isinstance(graph.get("y"), Tensor) else [None] * graph.num_nodes
     directed.add_nodes_from((node, {} if label is None else {"y": label}) for node, label in enumerate(labels))
@@ -82,7 +82,7 @@ def _scipy(graph: Data) -> bytes:
 
 
 def _csv(graph: Data) -> bytes:
-    """Attributes bear names that a stranger chose."""
+    """Column names are escaped: attribute names are untrusted."""
     return edge_table(graph).rename(columns=as_cell).to_csv(index=False).encode()
 
 
@@ -94,14 +94,14 @@ def _dgl(graph: Data) -> bytes:
     """DGL's own binary format for ``dgl.load_graphs``."""
     try:
         dgl = importlib.import_module("dgl")
-    except Exception as error:  # a wheel for another torch fails in ways of its own
+    except Exception as error:  # a wheel built for another torch may raise anything
         raise InputError(f"export to dgl needs a working installation of dgl: {error}") from None
     source, target = graph.edge_index
     out = dgl.graph((source, target), num_nodes=graph.num_nodes)
     for name, value in graph.to_dict().items():
         if isinstance(value, Tensor) and name != "edge_index":
-            side = out.edata if graph.is_edge_attr(name) else out.ndata
-            side[name] = made_dense(value, "dgl") if is_sparse(value) else value
+            attributes = out.edata if graph.is_edge_attr(name) else out.ndata
+            attributes[name] = made_dense(value, "dgl") if is_sparse(value) else value
     buffer = io.BytesIO()
     dgl.save_graphs(buffer, [out])
     return buffer.getvalue()

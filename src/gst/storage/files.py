@@ -1,6 +1,6 @@
-"""Files: written whole or not at all, read without running code. Tensors as safetensors, the rest as JSON.
+"""Files, written atomically and read without executing code: tensors as safetensors, everything else as JSON.
 
-Every file carries the hash of its own content, so that what was cut or changed is never taken for the real thing.
+Every file carries the hash of its content, so that a truncated or altered one is always recognised.
 """
 
 import hashlib
@@ -24,23 +24,23 @@ from gst.base.regular_files import open_regular
 from gst.base.user_paths import check_file, make_folders, remove_folders
 from gst.storage.lock import is_left_behind, mark_alive
 
-MOST_JSON = 16 * 2**20  # bytes; no file of words comes near, and a parsed one takes twenty times as many
-_PREFIX, _SUFFIX = ".gst-", ".tmp"  # of temporaries
-_SEAL = re.compile(rb'"blake2b": ?"([0-9a-f]{32})"')  # never inside a JSON string: its quotes would be escaped
+MAX_JSON = 16 * 2**20  # bytes; gst's JSON files are far smaller, and parsing takes twenty times the memory
+_PREFIX, _SUFFIX = ".gst-", ".tmp"  # of temporary files
+_SEAL = re.compile(rb'"blake2b": ?"([0-9a-f]{32})"')  # cannot match inside a JSON string, where quotes are escaped
 _BLANK = "0" * 32
 
 
 def write_bytes(path: Path, content: bytes) -> None:
     """Atomic: a temporary file beside the target, fsync, rename, fsync of the folder."""
     check_file(path)
-    with one_line(path):
+    with write_errors(path):
         with _staged(path.parent, content) as temporary:
             temporary.replace(path)
         _sync(path.parent)
 
 
 def sweep(folder: Path) -> None:
-    """Removes temporaries whose writers are dead."""
+    """Removes temporary files whose writers are dead."""
     for path in folder.glob(f"{_PREFIX}*{_SUFFIX}"):
         with suppress(OSError), path.open("rb+") as file:
             if is_left_behind(file.fileno()):
@@ -48,8 +48,8 @@ def sweep(folder: Path) -> None:
 
 
 @contextmanager
-def one_line(path: Path) -> Iterator[None]:
-    """What the disk refuses, as one line."""
+def write_errors(path: Path) -> Iterator[None]:
+    """Turns an ``OSError`` into an :class:`InputError` of one line."""
     try:
         yield
     except OSError as error:
@@ -58,8 +58,8 @@ def one_line(path: Path) -> Iterator[None]:
 
 @contextmanager
 def _staged(folder: Path, content: bytes) -> Iterator[Path]:
-    """A temporary file with this content, safe on the disk; goes at the end, with a folder made for it in vain."""
-    made = make_folders(folder)
+    """A temporary file with this content, synced to disk; removed at the end, with folders created in vain."""
+    created = make_folders(folder)
     handle, temporary = _temporary(folder)
     try:
         rest = memoryview(content)
@@ -71,7 +71,7 @@ def _staged(folder: Path, content: bytes) -> Iterator[Path]:
     finally:
         temporary.unlink(missing_ok=True)
         os.close(handle)
-        remove_folders(made)
+        remove_folders(created)
 
 
 def _temporary(folder: Path) -> tuple[int, Path]:
@@ -80,11 +80,11 @@ def _temporary(folder: Path) -> tuple[int, Path]:
         mark_alive(handle)
         if os.fstat(handle).st_nlink:
             return handle, Path(name)
-        os.close(handle)  # swept before it was marked
+        os.close(handle)  # another process swept it before it was marked
 
 
 def _sync(folder: Path) -> None:
-    """A rename is only safe from a power cut when the folder is."""
+    """Syncs a folder: a rename survives a power cut only after that."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -93,7 +93,7 @@ def _sync(folder: Path) -> None:
 
 
 def pack(tensors: Mapping[str, Tensor], meta: Mapping[str, Any] | None = None) -> bytes:
-    """A safetensors file with words as JSON beside the tensors."""
+    """The bytes of a safetensors file, with metadata as JSON beside the tensors."""
     packed: dict[str, Tensor] = {}
     storages = set()
     for name, tensor in tensors.items():
@@ -118,21 +118,21 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
 
 
 def read_tensors(path: Path, *, sealed: bool = True) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Tensors and the JSON beside them; a missing, damaged or foreign file gets one clear line."""
+    """Tensors and metadata; a missing, damaged or foreign file is refused with one clear line."""
     return parse(read_bytes(path), path, sealed=sealed)
 
 
 def parse(content: bytes, path: Path, *, sealed: bool = True) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """The same for what was read already; ``sealed``: whether it must carry its hash."""
+    """The same for content already in memory; ``sealed``: whether it must carry its hash."""
     check_memory(len(content), str(path), "a machine with more memory would help")  # the tensors are copies
     try:
         size = int.from_bytes(content[:8], "little")
-        if size > MOST_JSON:
+        if size > MAX_JSON:
             raise ValueError(f"its header claims {size} bytes")
-        # checks sizes and shapes against the file before anything is allocated; gives them in any order
+        # safetensors checks sizes and shapes before it allocates; the order of its tensors is undefined
         tensors = dict(sorted(parse_tensors(content).items()))
-        words = json.loads(content[8 : 8 + size]).get("__metadata__", {})
-        meta = json.loads(words.get("json", "{}"))
+        header = json.loads(content[8 : 8 + size]).get("__metadata__", {})
+        meta = json.loads(header.get("json", "{}"))
     except (SafetensorError, ValueError, KeyError, AttributeError, RecursionError) as error:
         raise DamagedError(f"{path} is not a whole safetensors file: {str(error)[:160]}") from None
     if not isinstance(meta, dict):
@@ -143,8 +143,8 @@ def parse(content: bytes, path: Path, *, sealed: bool = True) -> tuple[dict[str,
 
 
 def read_json(path: Path, unsealed: Container[Any] = ()) -> dict[str, Any]:
-    """The object in a JSON file that carries its hash; ``unsealed``: the formats that were written without one."""
-    raw = read_bytes(path, MOST_JSON)
+    """The object in a JSON file that carries its hash; ``unsealed``: format versions written without one."""
+    raw = read_bytes(path, MAX_JSON)
     try:
         content = json.loads(raw)
     except (ValueError, RecursionError) as error:
@@ -156,9 +156,9 @@ def read_json(path: Path, unsealed: Container[Any] = ()) -> dict[str, Any]:
     return content
 
 
-def read_bytes(path: Path, most: int | None = None) -> bytes:
-    """A regular file whole, if it has at most ``most`` bytes and fits; never more than the size it has at first."""
-    size = check_size(path, most)
+def read_bytes(path: Path, max_bytes: int | None = None) -> bytes:
+    """The content of a regular file, if it fits and has at most ``max_bytes``; no more than its initial size."""
+    size = check_size(path, max_bytes)
     try:
         with open_regular(path) as file:
             return file.read(size)
@@ -171,28 +171,28 @@ def digest(content: bytes) -> str:
 
 
 def _seal(content: bytes) -> bytes:
-    """The content with its hash in the place of the blank one."""
-    place = _SEAL.search(content)
-    assert place is not None
-    start, end = place.span(1)
+    """The content with its hash in place of the blank one."""
+    match = _SEAL.search(content)
+    assert match is not None
+    start, end = match.span(1)
     return content[:start] + digest(content).encode() + content[end:]
 
 
 def _check_seal(path: Path, content: bytes) -> None:
-    place = _SEAL.search(content)
-    if place is not None:
-        start, end = place.span(1)
-        if digest(content[:start] + _BLANK.encode() + content[end:]).encode() == place.group(1):
+    match = _SEAL.search(content)
+    if match is not None:
+        start, end = match.span(1)
+        if digest(content[:start] + _BLANK.encode() + content[end:]).encode() == match.group(1):
             return
     raise DamagedError(f"{path} is damaged: its content does not have the hash it was written with")
 
 
 def flatten(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Names below a prefix, ``{"a": t} -> {"prefix/a": t}``."""
+    """Prefixes all names: ``{"a": t} -> {"prefix/a": t}``."""
     return {f"{prefix}/{name}": tensor for name, tensor in tensors.items()}
 
 
 def unflatten(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The inverse: all names below a prefix."""
+    """The inverse of :func:`flatten`; other names are left out."""
     start = f"{prefix}/"
     return {name.removeprefix(start): tensor for name, tensor in tensors.items() if name.startswith(start)}

@@ -1,4 +1,4 @@
-"""A graph as tensors and words, to be stored and read back from a stranger."""
+"""Graphs as tensors and metadata for a file, and back from an untrusted file."""
 
 from pathlib import Path
 from typing import Any
@@ -17,31 +17,32 @@ _X_PARTS = ("x/row", "x/column", "x/value")
 
 
 def pack_graph(graph: Data) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Tensors and plain words of a graph; features that are mostly zeros are stored as such."""
+    """Tensors and plain values of a graph; features that are mostly zeros are stored in sparse form."""
     tensors: dict[str, Tensor] = {}
-    words: dict[str, Any] = {"num_nodes": graph.num_nodes}
+    metadata: dict[str, Any] = {"num_nodes": graph.num_nodes}
     for name, value in graph.to_dict().items():
         if name == "x" and is_sparse(value):
             tensors |= dict(zip(_X_PARTS, entries(value), strict=True))
-            words |= {"x_shape": list(value.shape), "x_layout": "csr"}
+            metadata |= {"x_shape": list(value.shape), "x_layout": "csr"}
         elif isinstance(value, Tensor) and is_sparse(value):
             raise InputError(f"data.{name} is a sparse tensor: only x may be sparse in a result")
         elif name == "x" and torch.count_nonzero(value) < SPARSE_BELOW * value.numel():
             row, column = value.nonzero(as_tuple=True)
             tensors |= dict(zip(_X_PARTS, (row, column, value[row, column]), strict=True))
-            words["x_shape"] = list(value.shape)
+            metadata["x_shape"] = list(value.shape)
         elif isinstance(value, Tensor):
             tensors[name] = value
         elif isinstance(value, (str, int, float, bool)):
-            words[name] = value
-    return tensors, words
+            metadata[name] = value
+    return tensors, metadata
 
 
-def unpack_graph(tensors: dict[str, Tensor], words: dict[str, Any], path: Path) -> Data:
-    shape, layout = words.pop("x_shape", None), words.pop("x_layout", None)
+def unpack_graph(tensors: dict[str, Tensor], metadata: dict[str, Any], path: Path) -> Data:
+    """The inverse of :func:`pack_graph`, with all checks; ``path`` is for messages."""
+    shape, layout = metadata.pop("x_shape", None), metadata.pop("x_layout", None)
     if shape is not None:
         row, column, value = (tensors.pop(part, None) for part in _X_PARTS)
-        if row is None or column is None or value is None or not _inside(row, column, value, shape):
+        if row is None or column is None or value is None or not _is_consistent(row, column, value, shape):
             raise InputError(f"{path} has features that do not fit together: it is damaged")
         if layout == "csr":
             check_claim(path, sparse_claim(shape, value.numel()))
@@ -50,18 +51,19 @@ def unpack_graph(tensors: dict[str, Tensor], words: dict[str, Any], path: Path) 
             check_claim(path, shape[0] * shape[1] * value.element_size())
             tensors["x"] = torch.zeros(shape, dtype=value.dtype).index_put_((row, column), value)
     x = tensors.get("x")
-    if x is None or words.get("num_nodes") != x.shape[:1].numel():
-        raise InputError(f"{path} announces {words.get('num_nodes')!r} nodes: that is not what its features have")
+    if x is None or metadata.get("num_nodes") != x.shape[:1].numel():
+        raise InputError(f"{path} claims {metadata.get('num_nodes')!r} nodes: that is not what its features have")
     y, index = tensors.get("y", x), tensors.get("edge_index")
     if index is None or index.dtype != torch.int64 or y.shape[:1] != x.shape[:1]:
-        raise InputError(f"{path} has no edge_index, or labels of other nodes than its features: it is not of a run")
-    plain = {name: value for name, value in words.items() if isinstance(value, str | int | float)}
+        raise InputError(f"{path} has no edge_index, or not one label per node: it does not belong to a run")
+    plain = {name: value for name, value in metadata.items() if isinstance(value, str | int | float)}
     graph = Data.from_dict({**plain, **tensors})
-    check_graph_or_name(graph, path)
+    _check_stored(graph, path)
     return graph
 
 
-def _inside(row: Tensor, column: Tensor, value: Tensor, shape: Any) -> bool:
+def _is_consistent(row: Tensor, column: Tensor, value: Tensor, shape: Any) -> bool:
+    """Whether these are the entries of a matrix of this shape."""
     if not (isinstance(shape, list) and len(shape) == 2 and all(isinstance(size, int) and size >= 0 for size in shape)):
         return False
     if not (row.shape == column.shape == value.shape and row.dtype == column.dtype == torch.int64):
@@ -71,8 +73,8 @@ def _inside(row: Tensor, column: Tensor, value: Tensor, shape: Any) -> bool:
     return 0 <= int(row.min()) <= int(row.max()) < shape[0] and 0 <= int(column.min()) <= int(column.max()) < shape[1]
 
 
-def check_graph_or_name(graph: Data, path: Path) -> None:
-    """A stored graph may have lost all its edges, but is otherwise checked like any other."""
+def _check_stored(graph: Data, path: Path) -> None:
+    """Checks a graph like any other, except that a sparse one may have no edges left."""
     if graph.edge_index.shape == (2, 0):
         return
     try:

@@ -1,4 +1,4 @@
-"""Locks that the kernel releases when their owner dies, so that no crash leaves one in the way."""
+"""Locks that the kernel releases when their owner dies, so that no crash leaves a stale one."""
 
 import os
 from contextlib import suppress
@@ -11,38 +11,40 @@ from gst.base.user_paths import make_folders, remove_folders
 
 try:
     import fcntl
-except ImportError:  # not on Windows: everything works there, but processes are not kept apart
+except ImportError:  # on Windows there are no locks: everything works, but processes are not kept apart
     fcntl = None  # type: ignore[assignment]
 
 RUN, SAVE, RECORD = ".gst-lock", ".gst-save-lock", ".gst-record-lock"
 
 
 class Lock:
-    """Holds a file of a folder from creation to ``release``; it names its owner for whoever comes second.
+    """Locks a folder from construction to ``release``, by a file that names the owner for error messages.
 
     Args:
-        folder: made if it is not there, and removed again if it is empty in the end.
-        name: of the file, which goes with the lock.
-        wait: for the owner to finish, instead of refusing.
+        folder: created if missing, and then removed again if it is empty in the end.
+        name: of the lock file, which is removed with the lock.
+        wait: wait for the owner to finish instead of refusing.
     """
 
     def __init__(self, folder: Path, name: str = RUN, *, wait: bool = False) -> None:
-        self.path, self._wait, self._made = folder / name, wait, list[Path]()
+        self.path = folder / name
+        self._wait = wait
+        self._created: list[Path] = []
         try:
             self._handle = self._acquire()
         except OSError as error:
-            remove_folders(self._made)
+            remove_folders(self._created)
             raise InputError(f"cannot write to {folder}: {error.strerror or error}") from None
 
     def _acquire(self) -> int:
         while True:
-            self._made += make_folders(self.path.parent)
+            self._created += make_folders(self.path.parent)
             try:
                 handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
             except FileNotFoundError:
                 if self.path.parent.is_dir():
                     raise
-                continue  # its last owner removed the folder that it had made
+                continue  # the last owner removed the folder that it had created
             try:
                 if fcntl is not None:
                     fcntl.flock(handle, fcntl.LOCK_EX | (0 if self._wait else fcntl.LOCK_NB))
@@ -55,13 +57,14 @@ class Lock:
             except OSError:
                 os.close(handle)
                 raise
-            if self._is_there(handle):
+            if self._is_current(handle):
                 os.ftruncate(handle, 0)
                 os.pwrite(handle, f"process {os.getpid()} on {os.uname().nodename}\n".encode(), 0)
                 return handle
-            os.close(handle)  # its last owner removed the file between our opening and locking it
+            os.close(handle)  # the last owner removed the file before we had locked it
 
-    def _is_there(self, handle: int) -> bool:
+    def _is_current(self, handle: int) -> bool:
+        """Whether the open file is still the one at the path."""
         try:
             return os.path.samestat(os.fstat(handle), self.path.stat())
         except FileNotFoundError:
@@ -72,7 +75,7 @@ class Lock:
             self.path.unlink(missing_ok=True)
             os.close(self._handle)
             self._handle = -1
-            remove_folders(self._made)
+            remove_folders(self._created)
 
     def __enter__(self) -> Self:
         return self
@@ -84,14 +87,14 @@ class Lock:
 
 
 def mark_alive(handle: int) -> None:
-    """Locks an open file for as long as it is open and this process lives."""
+    """Locks an open file until it is closed or this process ends."""
     with suppress(OSError):  # a file system without locks
         if fcntl is not None:
             fcntl.flock(handle, fcntl.LOCK_EX)
 
 
 def is_left_behind(handle: int) -> bool:
-    """Whether nobody has marked this file as alive; False where that cannot be known."""
+    """Whether no living process has marked this file; False if that cannot be known."""
     try:
         if fcntl is not None:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

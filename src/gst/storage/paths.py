@@ -1,4 +1,4 @@
-"""Where raw files live: the data root, which is written, and the mirror, which is only read."""
+"""Locations of raw files: the data root, which gst writes to, and the read-only mirror."""
 
 import os
 from pathlib import Path
@@ -10,27 +10,27 @@ from gst.base.errors import InputError
 
 def data_root(root: str | os.PathLike[str] | None = None) -> Path:
     """``root``, else ``$GST_DATA``, else the user's cache folder."""
-    place = root or os.environ.get("GST_DATA")
-    folder = _absolute(place) if place else user_cache_path("gst")
+    path = root or os.environ.get("GST_DATA")
+    folder = _absolute(path) if path else user_cache_path("gst")
     mirror = mirror_root()
     if mirror is not None and _real(folder).is_relative_to(_real(mirror)):
         raise InputError(f"the data root {folder} lies in $GST_MIRROR, which is only read: choose another data root")
     return folder
 
 
-def _absolute(place: str | os.PathLike[str]) -> Path:
+def _absolute(path: str | os.PathLike[str]) -> Path:
     try:
-        return Path(place).expanduser().absolute()
+        return Path(path).expanduser().absolute()
     except RuntimeError:
-        raise InputError(f"{place}: there is no such user, whose home could be found") from None
+        raise InputError(f"{path}: there is no such user; write the path without ~") from None
 
 
 def _real(path: Path) -> Path:
-    """Without symbolic links; unlike Path.resolve, also where they go round in circles."""
+    """The path without symbolic links; unlike ``Path.resolve`` it tolerates circular ones."""
     return Path(os.path.realpath(path))
 
 
 def mirror_root() -> Path | None:
-    """``$GST_MIRROR``: a read-only folder laid out like the data root."""
-    place = os.environ.get("GST_MIRROR")
-    return _absolute(place) if place else None
+    """``$GST_MIRROR``: a read-only folder with the layout of the data root."""
+    path = os.environ.get("GST_MIRROR")
+    return _absolute(path) if path else None

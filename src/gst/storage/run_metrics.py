@@ -1,4 +1,4 @@
-"""What ``run.json`` says was measured: of the types and in the ranges that all that reads it expects."""
+"""Validation of the metrics in ``run.json``: their types and ranges."""
 
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -9,7 +9,7 @@ from gst.base.errors import InputError
 from gst.base.text import shown
 
 SCORES = [
-    f"{model}{part}" for model in ("", "dense_", "retrain_", "distilled_", "edgeless_") for part in ("val", "test")
+    f"{model}{split}" for model in ("", "dense_", "retrain_", "distilled_", "edgeless_") for split in ("val", "test")
 ]
 _CHECKED = ConfigDict(strict=True, allow_inf_nan=False, extra="allow")
 
@@ -17,7 +17,7 @@ Share = Annotated[float, Field(ge=0, le=1)]
 Score = Annotated[float, Field(ge=0, le=100)]
 Count = Annotated[int, Field(ge=0, lt=2**63)]
 Positive = Annotated[float, Field(ge=0, le=1e15)]
-Word = Annotated[str, Field(max_length=4096)]
+Text = Annotated[str, Field(max_length=4096)]
 
 
 class _Inference(BaseModel):
@@ -32,11 +32,11 @@ class _Inference(BaseModel):
 class _Metrics(BaseModel):
     model_config = _CHECKED
 
-    dataset: Word
-    method: Word
-    recipe: Word | None = None
+    dataset: Text
+    method: Text
+    recipe: Text | None = None
     options: dict[str, Any] = Field(default_factory=dict)
-    backbone: Word
+    backbone: Text
     seed: Count
     sparsity: Share
     edges_total: Count
@@ -46,19 +46,19 @@ class _Metrics(BaseModel):
     scores: dict[str, Score]
     seconds: dict[str, Positive] = Field(default_factory=dict)
     inference: _Inference | None = None
-    out: Word | None = None
+    out: Text | None = None
 
 
 def check_metrics(metrics: dict[str, Any], path: Path) -> None:
-    """One line for the first value that is missing, of another type or out of range."""
+    """Refuses the first value that is missing, of the wrong type or out of range, with one line."""
     try:
-        found = _Metrics(**{**metrics, "scores": {name: metrics[name] for name in SCORES if name in metrics}})
+        checked = _Metrics(**{**metrics, "scores": {name: metrics[name] for name in SCORES if name in metrics}})
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(shown(part, 40) for part in first["loc"] if part != "scores")
         value = "" if first["type"] == "missing" else f" = {shown(first['input'])}"
         raise InputError(f"{path}: metrics.{name}{value}: {first['msg'].lower()}") from None
-    if found.edges_kept > found.edges_total:
+    if checked.edges_kept > checked.edges_total:
         raise InputError(
-            f"{path}: metrics.edges_kept = {found.edges_kept}: more than the {found.edges_total} there were"
+            f"{path}: metrics.edges_kept = {checked.edges_kept}: more than the {checked.edges_total} edges in all"
         )

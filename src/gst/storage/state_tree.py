@@ -1,7 +1,7 @@
-"""Everything that a loop carries from one epoch to the next as one tree of tensors and plain values, and back.
+"""The state that a loop carries from one epoch to the next as a tree of tensors and plain values, and back.
 
 A state is a dataclass. Its fields may be modules, optimisers, parameters, tensors, plain values, dicts and lists of
-them, other dataclasses, and objects that name what they are made of in ``parts()``.
+these, other dataclasses, and objects whose ``parts()`` returns their components by name.
 """
 
 import hashlib
@@ -13,11 +13,11 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-_TENSOR = "\0tensor"  # marks the place of a tensor among the words
+_TENSOR = "\0tensor"  # stands for a tensor among the plain values
 
 
 def capture(value: Any) -> Any:
-    """The tree of a state; its tensors are those in use, not copies."""
+    """The tree of a state; its tensors are not copied."""
     if isinstance(value, nn.Module):
         return dict(value.state_dict())
     if isinstance(value, Optimizer):
@@ -36,13 +36,13 @@ def capture(value: Any) -> Any:
 
 
 def restore(value: Any, tree: Any) -> Any:
-    """Puts a tree back: into modules, optimisers, parameters and dataclasses; gives what takes the place of others."""
+    """Restores modules, optimisers, parameters and dataclasses in place; other values are returned from the tree."""
     if isinstance(value, nn.Module):
         value.load_state_dict(tree)
     elif isinstance(value, Optimizer):
         state = {number: part for number, part in enumerate(tree) if part}
         for part in state.values():
-            part["step"] = part["step"].cpu()  # where Adam keeps it
+            part["step"] = part["step"].cpu()  # Adam keeps it on the CPU
         value.load_state_dict({"state": state, "param_groups": value.state_dict()["param_groups"]})
     elif isinstance(value, nn.Parameter):
         value.data.copy_(tree)
@@ -60,7 +60,7 @@ def restore(value: Any, tree: Any) -> Any:
 
 
 def split(tree: Any) -> tuple[dict[str, Tensor], Any]:
-    """Numbered tensors, and the tree with their numbers in their place, fit for JSON."""
+    """Numbered tensors, and the tree with numbers instead of tensors, fit for JSON."""
     tensors: dict[str, Tensor] = {}
 
     def walk(part: Any) -> Any:
@@ -74,26 +74,26 @@ def split(tree: Any) -> tuple[dict[str, Tensor], Any]:
             return [walk(inner) for inner in part]
         return part
 
-    words = walk(tree)
-    return tensors, words
+    plain = walk(tree)
+    return tensors, plain
 
 
-def join(tensors: dict[str, Tensor], words: Any, device: torch.device) -> Any:
+def join(tensors: dict[str, Tensor], plain: Any, device: torch.device) -> Any:
     """The inverse of :func:`split`."""
-    if isinstance(words, dict):
-        if _TENSOR in words:
-            return tensors[words[_TENSOR]].to(device, copy=True)  # its own memory: what was read may be read-only
-        return {key: join(tensors, part, device) for key, part in words.items()}
-    if isinstance(words, list):
-        return [join(tensors, part, device) for part in words]
-    return words
+    if isinstance(plain, dict):
+        if _TENSOR in plain:
+            return tensors[plain[_TENSOR]].to(device, copy=True)  # a copy: tensors read from a file may be read-only
+        return {key: join(tensors, part, device) for key, part in plain.items()}
+    if isinstance(plain, list):
+        return [join(tensors, part, device) for part in plain]
+    return plain
 
 
 def hash_of(tree: Any) -> str:
     """A hash of every tensor and every value of a tree."""
-    tensors, words = split(tree)
-    total = hashlib.blake2b(json.dumps(words).encode(), digest_size=16)
+    tensors, plain = split(tree)
+    digest = hashlib.blake2b(json.dumps(plain).encode(), digest_size=16)
     for tensor in tensors.values():
-        total.update(f"{tensor.dtype} {list(tensor.shape)}".encode())
-        total.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().data)
-    return total.hexdigest()
+        digest.update(f"{tensor.dtype} {list(tensor.shape)}".encode())
+        digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().data)
+    return digest.hexdigest()

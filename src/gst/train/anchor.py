@@ -5,12 +5,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from gst.base.randomness import seeded
 from gst.nn.masker import Masker
-from gst.nn.network import Network
 from gst.storage.cache import Content
 from gst.storage.files import flatten, unflatten
-from gst.train.run import Problem
-from gst.train.trainer import train
+from gst.train.run import Run
+from gst.train.settings import Masking
+from gst.train.trainer import Trainer, train
 
 
 @dataclass(frozen=True)
@@ -23,27 +24,42 @@ class Anchor:
     masker: dict[str, Tensor]  # Ψ^A
     val: float
     epoch: int
-    seconds: float  # what the training took, also when it came from the cache
+    seconds: float  # of its training, also when it comes from the cache
 
 
-def find_anchor(problem: Problem, network: Network, masker: Masker) -> Anchor:
-    """Trains Θ and Ψ together on m_g ⊙ A, or finds that this was done before; the caller seeds."""
+def new_masker(run: Run, masking: Masking) -> Masker:
+    """A freshly initialised Ψ; the caller seeds."""
+    return Masker(run.x.shape[1], masking.masker_hidden, masking.mask_deviation).to(run.device)
+
+
+def find_anchor(run: Run, masking: Masking) -> Anchor:
+    """Trains Θ and Ψ together on m_g ⊙ A for E epochs, or takes what an earlier run has stored."""
 
     def make() -> Content:
-        clock = problem.checkpoint.clock
-        start = clock()
-        trainer = problem.trainer(network, masker)
-        epochs = problem.settings.anchor_epochs
-        seen, judged = problem.shown(problem.edges, None)
-        best = train(trainer, seen, epochs, "anchor", 0.0, problem.watch, problem.checkpoint, judged)
+        start = run.checkpoint.clock()
+        network = run.network()
+        with seeded(run.training.seed + 1):  # a seed for each phase: a cached anchor changes nothing after it
+            trainer = run.trainer(network, new_masker(run, masking))
+            epochs = run.training.anchor_epochs
+            seen, judged = run.shown(run.edges, None)
+            best = train(trainer, seen, epochs, "anchor", 0.0, run.watch, run.checkpoint, judged)
         with torch.no_grad():
-            mask = trainer.mask(problem.edges)
+            mask = trainer.mask(run.edges)
         assert mask is not None
-        tensors = {"mask": mask, "logits": trainer.logits(problem.view, problem.of_view(mask))}
+        tensors = {"mask": mask, "logits": trainer.logits(run.view, run.of_view(mask))}
         tensors |= flatten("model", best.kept["model"]) | flatten("masker", best.kept["masker"])
-        return tensors, {"val": best.val, "epoch": best.epoch, "seconds": clock() - start}
+        return tensors, {"val": best.val, "epoch": best.epoch, "seconds": run.checkpoint.clock() - start}
 
-    tensors, meta = problem.store.get("anchor", problem.depends, make)
-    tensors = {name: tensor.to(problem.device) for name, tensor in tensors.items()}
-    model, masker_state = unflatten("model", tensors), unflatten("masker", tensors)
-    return Anchor(tensors["mask"], tensors["logits"], model, masker_state, **meta)
+    tensors, meta = run.store.get("anchor", {**run.depends, **masking.model_dump()}, make)
+    tensors = {name: tensor.to(run.device) for name, tensor in tensors.items()}
+    model, masker = unflatten("model", tensors), unflatten("masker", tensors)
+    return Anchor(tensors["mask"], tensors["logits"], model, masker, **meta)
+
+
+def anchored_trainer(run: Run, anchor: Anchor, masking: Masking) -> Trainer:
+    """Θ^A and Ψ^A with a new optimiser, to train on from the anchor."""
+    with seeded(run.training.seed + 1):  # numbers that the trainer must not see: the weights are the anchor's
+        masker = new_masker(run, masking)
+    trainer = run.trainer(run.network(), masker)
+    trainer.restore({"model": anchor.model, "masker": anchor.masker})
+    return trainer

@@ -16,7 +16,7 @@ from gst.nn.network import NativeNetwork, Network
 from gst.nn.pyg_loaders import LoaderDraws
 from gst.sparse.neighbours import LocalBlock
 from gst.sparse.sampler import Draw, draw_entries
-from gst.train.settings import Settings
+from gst.train.settings import Batching
 from gst.train.task import Task
 
 CLUSTER = 500  # nodes, where the number of clusters is not given
@@ -34,15 +34,15 @@ class Batch(Protocol):
 
 
 class Batches(Protocol):
-    """A way to cut an epoch into steps."""
+    """Cuts an epoch into steps."""
 
     def epoch(self, edges: EdgeSet) -> Iterator[Batch]:
-        """The steps on these edges, this worker's share of each; drawn from the generator in force."""
+        """The steps on these edges, this process's share of each; drawn from the current generator."""
 
 
 @dataclass(frozen=True)
 class ClusterBatch:
-    """The subgraph among some nodes: degrees and means know nothing of the rest (Chiang et al., KDD 2019)."""
+    """The subgraph induced by some nodes: degrees and means ignore the rest (Chiang et al., KDD 2019)."""
 
     nodes: Tensor  # sorted
     targets: Tensor  # sorted
@@ -73,8 +73,8 @@ class Clusters:
         start = torch.searchsorted(self.part[by_cluster], torch.arange(number + 1, device=self.part.device)).tolist()
         trains = torch.zeros_like(self.part, dtype=torch.bool)
         trains[self.train] = True
-        for chosen in order.split(max(self.count, distributed.size())):
-            mine = chosen[distributed.run_of(chosen.numel())].tolist()
+        for step in order.split(max(self.count, distributed.size())):
+            mine = step[distributed.run_of(step.numel())].tolist()
             members = [by_cluster[start[c] : start[c + 1]] for c in mine]
             nodes = torch.cat(members).sort().values if members else by_cluster[:0]
             yield ClusterBatch(nodes, nodes[trains[nodes]], edges)
@@ -86,7 +86,7 @@ class NeighbourBatch:
 
     targets: Tensor  # sorted
     edges: EdgeSet
-    degree: Tensor  # D̃ of the edges, whatever is drawn of them
+    degree: Tensor  # D̃ of all edges, not only of those drawn
     fanout: int
     seed: int
     draw: Draw
@@ -98,10 +98,10 @@ class NeighbourBatch:
         for layer in reversed(range(depth)):
             blocks.insert(0, self.edges.neighbours.block(nodes, self.fanout, self.seed + layer, self.draw))
             nodes = blocks[0].nodes
-        here = rows(network.x, nodes)
-        masks = None if masker is None else masker.at_entries(here, blocks, self.edges.directed)
+        x_local = rows(network.x, nodes)
+        masks = None if masker is None else masker.at_entries(x_local, blocks, self.edges.directed)
         known = [block.with_degree(self.degree[block.nodes]) for block in blocks]
-        return network.module.run(here, known, masks)
+        return network.module.run(x_local, known, masks)
 
 
 @dataclass(frozen=True)
@@ -118,17 +118,17 @@ class NeighbourSamples:
         seeds = torch.randint(2**62, (-(-self.train.numel() // self.count),), generator=generator()).tolist()
         degree = edges.neighbours.degree(None, torch.get_default_dtype())
         draw = draw_entries if self.loader == "gst" else LoaderDraws(edges.neighbours, self.fanout)
-        for chosen, seed in zip(order.split(self.count), seeds, strict=True):
-            mine = chosen[distributed.run_of(chosen.numel())].sort().values
+        for step, seed in zip(order.split(self.count), seeds, strict=True):
+            mine = step[distributed.run_of(step.numel())].sort().values
             yield NeighbourBatch(mine, edges, degree, self.fanout, seed, draw)
 
 
-def make_batches(settings: Settings, part: Callable[[int], Tensor], task: Task) -> Batches | None:
-    """The way that the settings name; None for full batches. ``part`` gives so many clusters, as that of every node."""
-    if settings.batch == "full":
+def make_batches(batching: Batching, part: Callable[[int], Tensor], task: Task) -> Batches | None:
+    """The batches that the config asks for; None for full batches. ``part(n)``: the cluster of every node, of n."""
+    if batching.batch == "full":
         return None
-    if settings.batch == "neighbors":
-        return NeighbourSamples(task.train, settings.batch_nodes, settings.fanout, settings.loader)
+    if batching.batch == "neighbors":
+        return NeighbourSamples(task.train, batching.batch_nodes, batching.fanout, batching.loader)
     nodes = task.y.shape[0]
-    number = min(nodes, settings.clusters or -(-nodes // CLUSTER))
-    return Clusters(part(number), task.train, settings.clusters_per_batch)
+    number = min(nodes, batching.clusters or -(-nodes // CLUSTER))
+    return Clusters(part(number), task.train, batching.clusters_per_batch)

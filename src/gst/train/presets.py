@@ -22,7 +22,7 @@ OGB = ("ogbn", "synthetic")  # what comes before the name of a graph of OGB, or 
 _COMMON = {"anchor_epochs": 100, "sparse_epochs": 100, "interval": 5, "hidden": 64, "lr": 0.01}
 _WIKIPEDIA = {**_COMMON, "sparse_epochs": 200, "interval": 10, "hidden": 128, "dropout": 0.2, "weight_decay": 0.0}
 _HETEROPHILOUS = {**_COMMON, "layers": 3, "residual": True, "dropout": 0.2, "weight_decay": 0.0}
-# docs/data-sets.md has what a dense GCN reaches with them, and what is published
+# docs/guide/data-sets.md has what a dense GCN reaches with them, and what is published
 DENSE: dict[str, dict[str, Any]] = {
     **dict.fromkeys(("computers", "photo", "cs", "physics"), _COMMON),
     **dict.fromkeys(("chameleon", "squirrel"), _WIKIPEDIA),
@@ -46,7 +46,7 @@ def preset(dataset: str | None, backbone: str) -> dict[str, Any]:
         return {}
     anchor, sparse, lr, interval = PAPER[graph]
     anchor = PAPER_ANCHOR.get((graph, normal(backbone)), anchor)
-    found: dict[str, Any] = {"anchor_epochs": anchor, "sparse_epochs": sparse, "lr": lr, "interval": interval}
+    values: dict[str, Any] = {"anchor_epochs": anchor, "sparse_epochs": sparse, "lr": lr, "interval": interval}
     if large and normal(backbone) in INDUCTIVE:
-        found |= {"setting": "inductive", "batch": INDUCTIVE[normal(backbone)]}
-    return found
+        values |= {"inductive": True, "batch": INDUCTIVE[normal(backbone)]}
+    return values

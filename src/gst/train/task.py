@@ -38,7 +38,7 @@ class Task:
             raise InputError(f"unknown metric {metric!r}: choose from accuracy, rocauc")
         if y.dim() == 2:
             _check_labels(y[torch.cat(list(ids.values()))], y[ids["train"]], metric)
-            y = y.nan_to_num(nan=-1).long()  # what is left are nodes of no split
+            y = y.nan_to_num(nan=-1).long()  # only nodes of no split are left
             return cls(y, ids["train"], ids["val"], ids["test"], y.shape[1], metric)
         if y[ids["train"]].unique().numel() < 2:
             raise InputError("the training nodes all have one class: at least two classes are needed")
@@ -71,7 +71,7 @@ class Task:
         return float((self.predict(logits) == self.predict(others)).double().mean())
 
     def score(self, logits: Tensor, split: str) -> float:
-        """Accuracy or ROC-AUC of the logits of one split's nodes, in percent; an error where they are no numbers."""
+        """Accuracy or ROC-AUC of the logits of one split's nodes, in per cent; an error if they are not finite."""
         if not bool(logits.isfinite().all()):
             raise DivergedError("the model's scores are not finite: features of moderate size or a smaller lr may help")
         y = self.y[getattr(self, split)]
@@ -132,7 +132,7 @@ def _nodes(data: Data, split: str, y: Tensor) -> Tensor:
 
 
 def _check_apart(data: Data) -> None:
-    """No node may be in two parts: what is learned from could not be judged by."""
+    """No node may be in two splits: a model cannot be judged by what it has learned from."""
     for one, two in combinations(SPLITS, 2):
         shared = (data[f"{one}_mask"] & data[f"{two}_mask"]).nonzero().flatten()
         if shared.numel():

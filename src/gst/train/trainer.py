@@ -16,16 +16,16 @@ from gst.nn.features import Features
 from gst.nn.layerwise import layerwise_logits
 from gst.nn.masker import Masker
 from gst.nn.network import NativeNetwork, Network
-from gst.storage.checkpoint import NoCheckpoint
+from gst.storage.checkpoint import BaseCheckpoint
 from gst.train.batches import Batch, Batches
 from gst.train.task import Task
 
 
 @dataclass(frozen=True)
 class Progress:
-    """One epoch, as told to whoever watches."""
+    """One epoch, as reported to a :data:`Watcher`."""
 
-    phase: str  # "anchor", "sparse", "prune", "dense", "retrain"
+    phase: str  # "anchor", "sparse", "prune", "greedy", "turn", "dense", "retrain"
     epoch: int
     epochs: int
     val: float
@@ -37,12 +37,12 @@ Watcher = Callable[[Progress], None]
 
 
 def silent(progress: Progress) -> None:
-    """The watcher that does not look."""
+    """A watcher that reports nothing."""
 
 
 @contextmanager
 def in_epoch(phase: str, epoch: int) -> Iterator[None]:
-    """Says in which epoch numbers have ceased to be numbers."""
+    """Adds the epoch to the error of a training that diverged."""
     try:
         yield
     except DivergedError as error:
@@ -51,7 +51,7 @@ def in_epoch(phase: str, epoch: int) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Teacher:
-    """Answers to learn from beside the labels, of nodes outside validation and test."""
+    """Answers to learn from besides the labels, of nodes outside validation and test."""
 
     nodes: Tensor  # sorted ids, the training nodes among them
     logits: Tensor  # of these nodes
@@ -79,15 +79,19 @@ class Trainer:
         batches: Batches | None = None,
         teacher: Teacher | None = None,
     ) -> None:
+        self.network = network
+        self.task = task
+        self.masker = masker
+        self.x = x
+        self.batches = batches
         self.teacher = teacher
-        self.network, self.task, self.masker, self.x, self.batches = network, task, masker, x, batches
         self._modules: dict[str, nn.Module] = {"model": network.module} | ({} if masker is None else {"masker": masker})
         self._parameters = [p for module in self._modules.values() for p in module.parameters() if p.requires_grad]
         self.optimizer = torch.optim.Adam(self._parameters, lr=lr, weight_decay=weight_decay)
 
     @property
     def layerwise(self) -> bool:
-        """Whether whole graphs are passed a layer at a time, as mini-batches are for graphs too large for more."""
+        """Whether the whole graph is passed one layer at a time: mini-batches are for graphs too large for more."""
         return self.batches is not None and isinstance(self.network, NativeNetwork)
 
     def mask(self, edges: EdgeSet) -> Tensor | None:
@@ -133,7 +137,7 @@ class Trainer:
 
     @torch.no_grad()
     def evaluate(self, edges: EdgeSet, split: str = "val") -> float:
-        """Score of the network on these edges as it would be deployed: evaluation mode, no masker."""
+        """Score of the network on these edges, in evaluation mode and without the masker."""
         return distributed.same(self.task.score(self.logits(edges, None, getattr(self.task, split)), split))
 
     @torch.no_grad()
@@ -145,7 +149,7 @@ class Trainer:
         return self.network.logits(edges, mask, nodes)
 
     def parts(self) -> dict[str, Any]:
-        """All that a checkpoint must hold to go on from here."""
+        """All that a checkpoint must hold to resume from here."""
         return {**self._modules, "optimizer": self.optimizer}
 
     def state(self) -> dict[str, Any]:
@@ -160,7 +164,7 @@ class Trainer:
 
 @dataclass
 class Best:
-    """What held at the epoch of the highest validation score; the first of equals."""
+    """The state at the epoch of the highest validation score; of equal scores the first."""
 
     val: float = -1.0
     epoch: int = 0
@@ -186,16 +190,16 @@ def train(
     phase: str,
     sparsity: float,
     watch: Watcher,
-    checkpoint: NoCheckpoint,
+    checkpoint: BaseCheckpoint,
     judge: EdgeSet | None = None,
 ) -> Best:
     """Plain training on fixed edges, judged on them or others; leaves the network as it was at its best epoch."""
-    at = Plain(trainer)
-    for epoch in checkpoint.loop(phase, epochs, at, edges):
+    state = Plain(trainer)
+    for epoch in checkpoint.loop(phase, epochs, state, edges):
         with in_epoch(phase, epoch):
             trainer.step(edges)
             val = trainer.evaluate(judge or edges)
-        at.best.offer(val, epoch, trainer.state)
-        watch(Progress(phase, epoch, epochs, val, at.best.val, sparsity))
-    trainer.restore(at.best.kept)
-    return at.best
+        state.best.offer(val, epoch, trainer.state)
+        watch(Progress(phase, epoch, epochs, val, state.best.val, sparsity))
+    trainer.restore(state.best.kept)
+    return state.best

@@ -5,42 +5,44 @@ from torch import Tensor
 
 from gst.graph.edgeset import EdgeSet
 from gst.graph.shared_select import shared_top_k
-from gst.train.run import Problem
+from gst.train.run import Run
 
 
-class Arrivals:
+class UnseenEdges:
     """Splits a budget over the edges that training sees and those it does not; of the latter the masker's best stay.
 
-    Both have the same share of kept edges, and together they are exactly as many as asked for. In the transductive
-    setting there are no others.
+    Both parts keep the same share of their edges, and together exactly as many as asked for. In the transductive
+    setting training sees all edges.
     """
 
-    def __init__(self, problem: Problem, mask: Tensor, kept: int) -> None:
-        self.problem, self.mask = problem, mask
-        seen, total = problem.view.num_edges, problem.edges.num_edges
-        self.kept = round(kept * seen / total)  # of the edges that training sees
-        self.sparsity = 1 - kept / total
-        self._others = mask[:0].bool() if problem.seen is None else shared_top_k(mask[~problem.seen], kept - self.kept)
+    def __init__(self, run: Run, mask: Tensor, num_kept: int) -> None:
+        self.run = run
+        self.mask = mask
+        total = run.edges.num_edges
+        self.num_kept = round(num_kept * run.view.num_edges / total)  # of the edges that training sees
+        self.sparsity = 1 - num_kept / total
+        unseen = mask[:0] if run.seen is None else mask[~run.seen]
+        self._keep_unseen = shared_top_k(unseen, num_kept - self.num_kept) if unseen.numel() else unseen.bool()
 
-    def join(self, keep: Tensor) -> Tensor:
-        """[E] which edges stay, from those that stay of the view."""
-        return self._joined(keep, self._others)
+    def join(self, keep_mask: Tensor) -> Tensor:
+        """[E] which edges stay, from those of the view that stay."""
+        return self._joined(keep_mask, self._keep_unseen)
 
     def join_scores(self, scores: Tensor) -> Tensor:
         """[E] a score per edge: that of the view, and the mask of edges that training has not seen."""
-        return scores if self.problem.seen is None else self._joined(scores, self.mask[~self.problem.seen].to(scores))
+        return scores if self.run.seen is None else self._joined(scores, self.mask[~self.run.seen].to(scores))
 
     def _joined(self, inside: Tensor, outside: Tensor) -> Tensor:
-        seen = self.problem.seen
+        seen = self.run.seen
         if seen is None:
             return inside
         values = torch.empty(seen.shape, dtype=inside.dtype, device=inside.device)
         values[seen], values[~seen] = inside, outside
         return values
 
-    def graphs(self, keep: Tensor) -> tuple[EdgeSet, EdgeSet]:
-        """What training and what validation see, when these edges of the view stay."""
-        sparse = self.problem.view.subset(keep)
-        if self.problem.judged is None:
+    def graphs(self, keep_mask: Tensor) -> tuple[EdgeSet, EdgeSet]:
+        """What training and what validation see when these edges of the view stay."""
+        sparse = self.run.view.subset(keep_mask)
+        if self.run.judged is None:
             return sparse, sparse
-        return sparse, self.problem.edges.subset(self.join(keep) & self.problem.judged)
+        return sparse, self.run.edges.subset(self.join(keep_mask) & self.run.judged)

@@ -11,15 +11,16 @@ from torch_geometric.nn.models import GCN
 import gst
 from graphs import KINDS, graphs, random_graph
 from gst.base.errors import InputError
+from gst.inference.compiled import compile as compiling
 from gst.inference.compiled import compile_model
-from gst.inference.compiled import model as compiled_model
-from gst.inference.compiled.model import CompiledBackbone, CompiledModel, reordered
+from gst.inference.compiled.compile import reordered
+from gst.inference.compiled.model import CompiledBackbone, CompiledModel
 from gst.inference.compiled.orders import ORDERS
 from gst.nn.backbones import BACKBONES
 
 
 def backbone(name: str, inputs: int, *, hidden: int = 12, layers: int = 3) -> nn.Module:
-    """Weights, biases and ε of no special value."""
+    """With arbitrary weights, biases and ε."""
     torch.manual_seed(0)
     model = BACKBONES[name](inputs, hidden, 3, layers=layers, **({"heads": 2} if name == "gat" else {})).eval()
     for parameter in model.parameters():
@@ -32,9 +33,9 @@ def answers(model: nn.Module, data: Data) -> torch.Tensor:
         return model(data.x, data.edge_index, data.get("edge_weight"))
 
 
-def assert_close(found: torch.Tensor, expected: torch.Tensor, share: float = 2e-5) -> None:
-    assert found.shape == expected.shape and found.dtype == expected.dtype
-    assert float((found - expected).abs().max()) <= share * max(1.0, float(expected.abs().max()))
+def assert_close(output: torch.Tensor, expected: torch.Tensor, share: float = 2e-5) -> None:
+    assert output.shape == expected.shape and output.dtype == expected.dtype
+    assert float((output - expected).abs().max()) <= share * max(1.0, float(expected.abs().max()))
 
 
 @pytest.mark.parametrize("name", BACKBONES)
@@ -63,14 +64,14 @@ def test_wide_features_dense_and_sparse(name, thin):
 
 
 @given(data=graphs())
-def test_graphs_nobody_thought_of(data):
+def test_arbitrary_graphs(data):
     model = backbone("gcn", 3, hidden=9, layers=2)
     assert_close(compile_model(model, data, "rcm")(), answers(model, data))
 
 
 @pytest.mark.parametrize("name", BACKBONES)
-def test_rounded_features_err_by_what_is_said(name):
-    """8 significant bits, once a layer: a few parts in 256 at most of the largest answer."""
+def test_rounded_features_stay_within_the_documented_error(name):
+    """8 significant bits, once per layer: at most a few parts in 256 of the largest answer."""
     data = random_graph(nodes=60, edges=400, features=30)
     torch.manual_seed(0)
     model = BACKBONES[name](30, 16, 3).eval()
@@ -80,19 +81,19 @@ def test_rounded_features_err_by_what_is_said(name):
     assert compiled.precision == "bfloat16"
 
 
-def test_the_measured_choice_is_one_of_those_tried(monkeypatch):
+def test_auto_takes_the_fastest_order_by_measurement(monkeypatch):
     data = random_graph(nodes=40, edges=120)
     model = backbone("gcn", 5)
     compiled = compile_model(model, data)
     assert compiled.trials.keys() == set(ORDERS) and compiled.layout in ORDERS
     assert_close(compiled(), answers(model, data))
     times = {"natural": 5.0, "degree": 4.9, "rcm": 2.0, "metis": 3.0}
-    monkeypatch.setattr(compiled_model, "_least_ms", lambda *ones, **_: [times[one.layout] for one in ones])
-    chosen = compile_model(model, data)
-    assert chosen.layout == "rcm" and chosen.trials == times
-    times["rcm"] = times["metis"] = 4.95  # not clearly faster: the data's own order stays
+    monkeypatch.setattr(compiling, "_least_ms", lambda *ones, **_: [times[one.layout] for one in ones])
+    fastest = compile_model(model, data)
+    assert fastest.layout == "rcm" and fastest.trials == times
+    times["rcm"] = times["metis"] = 4.95  # not clearly faster: the natural order stays
     assert compile_model(model, data).layout == "natural"
-    monkeypatch.setattr(compiled_model, "MANY", 10)
+    monkeypatch.setattr(compiling, "MANY", 10)
     assert "metis" not in compile_model(model, data).trials
 
 
@@ -103,12 +104,12 @@ def test_without_edges_no_neighbour_is_seen(name):
     bare = compile_model(model, data, "rcm").without_edges()
     assert isinstance(bare, CompiledBackbone) and bare.nnz == 0
     bias, root = model.layers[1].bias, getattr(model.layers[1], "root", None)
-    if root is None:  # nothing flows: the last bias alone is left
+    if root is None:  # only the last bias is left
         assert_close(bare(), bias.detach().expand(40, -1))
     assert bare().shape == (40, 3) and bool(torch.isfinite(bare()).all())
 
 
-def test_the_model_is_left_alone_and_later_training_does_not_show():
+def test_later_changes_of_the_model_do_not_affect_the_compiled_one():
     data = random_graph(nodes=40, edges=120)
     model = backbone("sage", 5)
     compiled, before = compile_model(model, data, "degree"), answers(model, data)
@@ -118,7 +119,7 @@ def test_the_model_is_left_alone_and_later_training_does_not_show():
     assert_close(compiled(), before)
 
 
-class Own(nn.Module):
+class TakesData(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.first, self.second = SAGEConv(5, 8), GATConv(8, 3, edge_dim=2)
@@ -132,49 +133,49 @@ def test_own_models_are_called_on_the_reordered_graph(layout):
     torch.manual_seed(0)
     data = random_graph(nodes=40, edges=120, loops=True)
     data.edge_attr = torch.rand(data.num_edges, 2)
-    for model in (Own().eval(), GCN(5, 8, 2, 3).eval()):
+    for model in (TakesData().eval(), GCN(5, 8, 2, 3).eval()):
         with torch.no_grad():
-            expected = model(data) if isinstance(model, Own) else model(data.x, data.edge_index)
+            expected = model(data) if isinstance(model, TakesData) else model(data.x, data.edge_index)
         compiled = compile_model(model, data, layout)
         assert isinstance(compiled, CompiledModel)
         assert_close(compiled(), expected)
 
 
-class ById(nn.Module):
-    """Knows its nodes by their number."""
+class NodeEmbedding(nn.Module):
+    """Has one embedding per node id."""
 
     def __init__(self, nodes: int) -> None:
         super().__init__()
-        self.conv, self.known = SAGEConv(5, 3), nn.Embedding(nodes, 5)
+        self.conv, self.embedding = SAGEConv(5, 3), nn.Embedding(nodes, 5)
 
     def forward(self, x: torch.Tensor, edge_index: torch.Tensor) -> torch.Tensor:
-        return self.conv(x + self.known.weight, edge_index)
+        return self.conv(x + self.embedding.weight, edge_index)
 
 
-def test_a_model_that_knows_nodes_by_number_is_not_reordered():
+def test_a_model_that_depends_on_node_ids_is_not_reordered():
     data = random_graph(nodes=40, edges=120)
-    assert compile_model(ById(40), data).layout == "natural"
-    with pytest.raises(InputError, match="only natural is right"):
-        compile_model(ById(40), data, "degree")
+    assert compile_model(NodeEmbedding(40), data).layout == "natural"
+    with pytest.raises(InputError, match="take layout natural"):
+        compile_model(NodeEmbedding(40), data, "degree")
 
 
-def test_reordering_moves_everything_along():
+def test_reordering_moves_all_attributes():
     data = random_graph(nodes=20, edges=60, directed=True, weighted=True)
     order = torch.randperm(20, generator=torch.Generator().manual_seed(1))
-    found = reordered(data, order)
-    there = dict(zip(map(tuple, order[found.edge_index].t().tolist()), found.edge_weight.tolist(), strict=True))
-    here = dict(zip(map(tuple, data.edge_index.t().tolist()), data.edge_weight.tolist(), strict=True))
-    assert there == here
-    assert torch.equal(found.x, data.x[order]) and torch.equal(found.train_mask, data.train_mask[order])
+    graph = reordered(data, order)
+    after = dict(zip(map(tuple, order[graph.edge_index].t().tolist()), graph.edge_weight.tolist(), strict=True))
+    before = dict(zip(map(tuple, data.edge_index.t().tolist()), data.edge_weight.tolist(), strict=True))
+    assert after == before
+    assert torch.equal(graph.x, data.x[order]) and torch.equal(graph.train_mask, data.train_mask[order])
 
 
-def test_wrong_words_get_one_line():
+def test_wrong_names_get_one_line():
     data = random_graph(nodes=40, edges=120)
     with pytest.raises(InputError, match="unknown layout 'hilbert'"):
         compile_model(backbone("gcn", 5), data, "hilbert")
     with pytest.raises(InputError, match="unknown precision 'int8'"):
         compile_model(backbone("gcn", 5), data, "natural", "int8")
-    with pytest.raises(InputError, match="own backbones"):
+    with pytest.raises(InputError, match="for the backbones of gst"):
         compile_model(GCN(5, 8, 2, 3), data, "natural", "bfloat16")
 
 

@@ -22,16 +22,16 @@ def test_hubs_come_first():
     assert ORDERS["degree"](edges, 16).tolist() == [3, 1, 2, 0, 4]
 
 
-def test_the_band_of_a_path_becomes_one():
+def test_rcm_gives_a_path_the_bandwidth_one():
     shuffled = torch.randperm(50, generator=torch.Generator().manual_seed(0))
     data = pairs(*zip(shuffled[:-1].tolist(), shuffled[1:].tolist(), strict=True), nodes=50)
     order = ORDERS["rcm"](EdgeSet.from_edge_index(data.edge_index, 50), 16)
-    place = torch.empty_like(order).index_copy_(0, order, torch.arange(50))
-    assert int((place[data.edge_index[0]] - place[data.edge_index[1]]).abs().max()) == 1
+    position = torch.empty_like(order).index_copy_(0, order, torch.arange(50))
+    assert int((position[data.edge_index[0]] - position[data.edge_index[1]]).abs().max()) == 1
 
 
-def test_parts_stand_together():
-    """Two cliques with their nodes mixed: METIS takes one after the other."""
+def test_parts_are_contiguous():
+    """Two cliques with interleaved ids: METIS lists one after the other."""
     even, odd = range(0, 40, 2), range(1, 40, 2)
     inside = [(u, v) for group in (even, odd) for u in group for v in group if u < v]
     data = pairs(*inside, (0, 1), nodes=40)

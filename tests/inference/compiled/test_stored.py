@@ -34,12 +34,12 @@ def test_values_that_layers_share_are_stored_once(tmp_path):
     assert tensors["crow"].dtype == tensors["col"].dtype == torch.int32
 
 
-def test_rounded_features_take_half_the_room(tmp_path):
+def test_rounded_features_take_half_the_space(tmp_path):
     compiled_gcn(features="bfloat16").save(tmp_path / "model")
     assert files.read_tensors(tmp_path / "model")[0]["features"].dtype == torch.bfloat16
 
 
-def test_own_models_bring_their_code(tmp_path):
+def test_own_models_need_their_code(tmp_path):
     data, model = random_graph(nodes=40, edges=120), GCN(5, 8, 2, 3)
     compiled = compile_model(model, data, "degree")
     path = compiled.save(tmp_path / "model")
@@ -48,11 +48,11 @@ def test_own_models_bring_their_code(tmp_path):
         gst.load_compiled(path)
     with pytest.raises(InputError, match="does not fit the model"):
         gst.load_compiled(path, model=GCN(5, 9, 2, 3))
-    with pytest.raises(InputError, match="no model is to be given"):
+    with pytest.raises(InputError, match="without a model"):
         gst.load_compiled(compiled_gcn().save(tmp_path / "native"), model=model)
 
 
-def damage(tensors, words, how):
+def damage(tensors, metadata, how):
     if how == "column":
         tensors["col"][3] = 40
     elif how == "negative column":
@@ -76,15 +76,15 @@ def damage(tensors, words, how):
     elif how == "missing":
         del tensors["layers/1/bias"]
     elif how == "kind":
-        words["layers"][0]["kind"] = "pickle"
+        metadata["layers"][0]["kind"] = "pickle"
     elif how == "flag":
-        words["layers"][0]["relu"] = "yes"
+        metadata["layers"][0]["relu"] = "yes"
     elif how == "layers":
-        words["layers"] = 3
+        metadata["layers"] = 3
     elif how == "precision":
-        words["precision"] = "float64"
+        metadata["precision"] = "float64"
     elif how == "narrow":
-        words["layers"][0]["narrow"] = True
+        metadata["layers"][0]["narrow"] = True
 
 
 DAMAGES = [
@@ -108,11 +108,11 @@ DAMAGES = [
 
 
 @pytest.mark.parametrize("how", DAMAGES)
-def test_what_a_kernel_would_trust_is_checked(tmp_path, how):
+def test_everything_that_a_kernel_relies_on_is_checked(tmp_path, how):
     path = compiled_gcn().save(tmp_path / "model")
-    tensors, words = files.read_tensors(path)
-    damage(tensors, words, how)
-    files.write_tensors(path, tensors, words)  # sealed anew: the hash does not help
+    tensors, metadata = files.read_tensors(path)
+    damage(tensors, metadata, how)
+    files.write_tensors(path, tensors, metadata)  # sealed anew: the checksum is right
     with pytest.raises(InputError) as caught:
         gst.load_compiled(path)
     assert str(path) in str(caught.value) and "\n" not in str(caught.value)
@@ -125,7 +125,7 @@ def test_other_files_get_one_line(tmp_path):
     with pytest.raises(InputError, match="damaged"):
         gst.load_compiled(path)
     files.write_tensors(path, {"a": torch.zeros(1)})
-    with pytest.raises(InputError, match="no compiled model"):
+    with pytest.raises(InputError, match="is not a compiled model"):
         gst.load_compiled(path)
     with pytest.raises(InputError, match="no such file"):
         gst.load_compiled(tmp_path / "nowhere")

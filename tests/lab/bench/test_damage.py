@@ -1,4 +1,4 @@
-"""Stores and records that are damaged, foreign, locked or closed: one line from every command, never another number."""
+"""Damaged, foreign, locked or read-only stores and records: one line from every command, never a wrong number."""
 
 import os
 import random
@@ -16,7 +16,7 @@ from gst.lab.bench.rows import CHECKSUM, COLUMNS, Row, read_csv, write_csv
 from gst.lab.bench.store import Store
 from reliability import stores
 
-ROW = Row("rq1", "quick", "Cora", "gcn", "gst", "paper", 0.1, 3, test=46.35, facts={"a": [1, 2.5]}, key="k")
+ROW = Row("rq1", "quick", "Cora", "gcn", "gst", 0.1, 3, test=46.35, facts={"a": [1, 2.5]}, key="k")
 SMOKE = ["bench", "rq1", "--profile", "smoke", "--only", "method=scan", "--workers", "1"]
 
 
@@ -35,7 +35,7 @@ def test_one_flipped_bit_of_a_number_in_a_record_is_seen(tmp_path):
             seen.add("line 2" in str(error.value))
     assert True in seen  # the line is named
     path.write_bytes(whole.replace(b"46.35", b"62.35", 1))
-    with pytest.raises(DamagedError, match=r"a\.csv, line 2, is damaged: it does not have the checksum"):
+    with pytest.raises(DamagedError, match=r"a\.csv, line 2, is damaged: its checksum does not match"):
         load_rows(tmp_path)
 
 
@@ -52,8 +52,8 @@ def test_one_changed_number_in_a_store_is_seen_and_its_key_named(tmp_path):
         load_rows(path)
     new = str(tmp_path / "x.db")
     for command in ([*SMOKE, "--db", str(path)], ["report", str(path)], [*SMOKE, "--db", new, "--from", str(path)]):
-        found = CliRunner().invoke(app, command)
-        assert isinstance(found.exception, InputError) and "\n" not in str(found.exception), command
+        result = CliRunner().invoke(app, command)
+        assert isinstance(result.exception, InputError) and "\n" not in str(result.exception), command
 
 
 @pytest.mark.parametrize("name", COLUMNS)
@@ -61,21 +61,21 @@ def test_every_column_is_under_the_checksum(name):
     row = replace(ROW, **{name: {"other": 1} if name == "facts" else 7})
     assert row.checksum() != ROW.checksum()
     with pytest.raises(DamagedError):
-        Row.from_sealed({**ROW.sealed(), name: row.words()[name]}, "here")
+        Row.from_sealed({**ROW.sealed(), name: row.texts()[name]}, "here")
 
 
-def test_rows_seal_themselves_however_their_numbers_were_kept(tmp_path):
+def test_checksums_do_not_depend_on_how_numbers_are_stored(tmp_path):
     rows = [replace(ROW, sparsity=0, seed=1, test=float("nan"), val=float("inf"), macs_dense=10**400 // 10**380)]
     write_csv(tmp_path / "a.csv", rows)
     with Store(tmp_path / "a.db") as store:
         store.add(read_csv(tmp_path / "a.csv"))
-        (found,) = store.rows()
-    assert (found.sparsity, found.seed, found.test, found.macs_dense) == (0.0, 1, None, 1e20)
+        (row,) = store.rows()
+    assert (row.sparsity, row.seed, row.test, row.macs_dense) == (0.0, 1, None, 1e20)
 
 
 def test_columns_may_be_added_without_breaking_old_rows():
-    words = {name: word for name, word in ROW.sealed().items() if word}
-    assert Row.from_sealed(words, "here") == ROW
+    texts = {name: text for name, text in ROW.sealed().items() if text}
+    assert Row.from_sealed(texts, "here") == ROW
 
 
 def test_only_a_file_without_the_column_may_lack_checksums(tmp_path):
@@ -86,7 +86,7 @@ def test_only_a_file_without_the_column_may_lack_checksums(tmp_path):
     (tmp_path / "a.csv").write_text(f"{lines[0][0]},{CHECKSUM}\n{lines[1][0]},\n")
     with pytest.raises(DamagedError, match="line 2"):
         read_csv(tmp_path / "a.csv")
-    with pytest.raises(DamagedError, match="line 2"):  # nothing is written over what is damaged
+    with pytest.raises(DamagedError, match="line 2"):  # a damaged file is not overwritten
         write_record(tmp_path, []) or write_record(tmp_path, [replace(ROW, experiment="a")])
 
 
@@ -139,7 +139,7 @@ def cut(path, whole):
     path.write_bytes(whole[: len(whole) // 2])
 
 
-def words(path, whole):
+def text(path, whole):
     path.write_text("no database, but a long text\n" * 100)
 
 
@@ -161,7 +161,7 @@ def older(path, whole):
     base.close()
 
 
-@pytest.mark.parametrize("harm", [cut, words, folder, foreign, older])
+@pytest.mark.parametrize("harm", [cut, text, folder, foreign, older])
 def test_one_line_from_every_command(tmp_path, monkeypatch, harm):
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "a.db"
@@ -171,9 +171,10 @@ def test_one_line_from_every_command(tmp_path, monkeypatch, harm):
     before = path.read_bytes() if path.is_file() else None
     commands = ([*SMOKE, "--db", "a.db"], ["report", "a.db"], ["report", "--db", "a.db"])
     for command in (*commands, [*SMOKE, "--db", "new.db", "--from", "a.db"]):
-        found = CliRunner().invoke(app, command)
-        assert isinstance(found.exception, InputError), (command, found.exception)
-        assert "\n" not in str(found.exception) and len(str(found.exception)) <= 300 and "a.db" in str(found.exception)
+        result = CliRunner().invoke(app, command)
+        assert isinstance(result.exception, InputError), (command, result.exception)
+        message = str(result.exception)
+        assert "\n" not in message and len(message) <= 300 and "a.db" in message
     assert (path.read_bytes() if path.is_file() else None) == before  # and nothing was written into it
     assert not (tmp_path / "report.html").exists()
 
@@ -209,7 +210,7 @@ def test_a_store_that_cannot_be_written(tmp_path, monkeypatch):
 
 def test_a_full_disk_in_the_middle_of_a_sweep(tmp_path):
     with Store(tmp_path / "a.db") as store:
-        store._base.execute(f"PRAGMA max_page_count={store._base.execute('PRAGMA page_count').fetchone()[0]}")
+        store._database.execute(f"PRAGMA max_page_count={store._database.execute('PRAGMA page_count').fetchone()[0]}")
         with pytest.raises(InputError, match="full"):
             store.add(stores.ROWS)
         assert store.rows() == []

@@ -1,4 +1,4 @@
-"""Cells in other processes: the same rows, whoever runs them and whoever dies."""
+"""Cells in other processes: the same rows, also when a worker is killed."""
 
 import multiprocessing
 import os
@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from gst.lab.bench.cells import Cell, groups
+from gst.lab.bench.cells import Cell, group_cells
 from gst.lab.bench.engines import local, on_ray
 from gst.lab.bench.work import run_cell
 
 SETTINGS = {"hidden": 8, "lr": 0.02, "anchor_epochs": 5, "sparse_epochs": 5}
 QUICK = [
-    Cell("rq1", "smoke", "synthetic:nodes=100,degree=4", "gcn", method, "", s, 0, settings=SETTINGS)
+    Cell("rq1", "smoke", "synthetic:nodes=100,degree=4", "gcn", method, s, 0, settings=SETTINGS)
     for method in ("random", "scan")
     for s in (0.3, 0.6)
 ]
@@ -50,10 +50,10 @@ def descendants(pid):
         except OSError:  # gone in the meantime
             continue
         children.setdefault(int(fields[1]), []).append(int(stat.parent.name))
-    found = [pid]
-    for parent in found:
-        found += children.get(parent, [])
-    return found[1:]
+    pids = [pid]
+    for parent in pids:
+        pids += children.get(parent, [])
+    return pids[1:]
 
 
 def command(pid):
@@ -82,7 +82,7 @@ def kill_one(workers, killed):
 
 
 def killing(rows, workers):
-    """Passes rows on; after the first, when imports are behind, kills a worker amid the next cell."""
+    """Passes rows on; after the first, when imports are done, kills a worker during the next cell."""
     killed, thread = [], None
     for row in rows:
         if thread is None:
@@ -93,22 +93,22 @@ def killing(rows, workers):
     assert killed
 
 
-def test_other_processes_give_the_same_rows_and_one_that_is_killed_loses_nothing():
+def test_other_processes_give_the_same_rows_even_if_one_is_killed():
     cells = [QUICK[0], LONG, *QUICK[1:], BROKEN]
-    found = list(killing(local(groups(cells), 1, None), local_workers))
-    assert table(found) == table(run_cell(cell) for cell in cells)
-    assert [row.status for row in found].count("failed") == 1
-    assert len(found) == len(cells)
+    rows = list(killing(local(group_cells(cells), 1, None), local_workers))
+    assert table(rows) == table(run_cell(cell) for cell in cells)
+    assert [row.status for row in rows].count("failed") == 1
+    assert len(rows) == len(cells)
 
 
 def test_a_cell_that_kills_its_worker_is_given_up(monkeypatch):
     monkeypatch.setattr("gst.lab.bench.engines.ATTEMPTS", 1)
     rows = killing(local([[QUICK[0], ENDLESS, QUICK[1]]], 1, None), local_workers)
-    found = [(row.status, row.reason) for row in rows]
-    assert found == [("done", ""), ("failed", "its worker was killed by signal 9"), ("done", "")]
+    outcomes = [(row.status, row.reason) for row in rows]
+    assert outcomes == [("done", ""), ("failed", "its worker was killed by signal 9"), ("done", "")]
 
 
-def test_workers_end_when_nobody_listens():
+def test_workers_end_with_their_consumer():
     rows = local([[QUICK[0], ENDLESS]], 1, None)
     next(rows)
     assert local_workers()
@@ -117,9 +117,9 @@ def test_workers_end_when_nobody_listens():
 
 
 @pytest.mark.slow
-def test_ray_gives_the_same_rows_and_redoes_what_a_killed_worker_had():
+def test_ray_gives_the_same_rows_even_if_a_worker_is_killed():
     pytest.importorskip("ray", reason="Ray is not installed (extra: ray)")
     cells = [QUICK[0], LONG, *QUICK[1:], BROKEN]
-    found = list(killing(on_ray(groups(cells), 2, None), ray_workers))
-    assert table(found) == table(run_cell(cell) for cell in cells)
-    assert len(found) == len(cells)
+    rows = list(killing(on_ray(group_cells(cells), 2, None), ray_workers))
+    assert table(rows) == table(run_cell(cell) for cell in cells)
+    assert len(rows) == len(cells)

@@ -8,36 +8,32 @@ from hypothesis import strategies as st
 from gst.base.errors import InputError
 from gst.lab.bench.rows import WRITTEN, Row, read_csv, write_csv
 
-ROW = Row("rq1", "quick", "Cora", "gcn", "gst", "paper", 0.1, 3, key="k")
+ROW = Row("rq1", "quick", "Cora", "gcn", "gst", 0.1, 3, key="k")
 TEXT = st.text(st.characters(exclude_categories=["Cs", "Cc"]))
 NUMBER = st.none() | st.floats(allow_nan=False)
 
 
 @given(TEXT, NUMBER, st.none() | st.integers(), st.dictionaries(TEXT, st.lists(st.floats(allow_nan=False))))
-def test_text_gives_the_row_back(tmp_path_factory, words, number, count, facts):
-    row = replace(ROW, reason=words, test=number, edges_kept=count, facts=facts)
+def test_rows_survive_a_csv_file(tmp_path_factory, text, number, count, facts):
+    row = replace(ROW, reason=text, test=number, edges_kept=count, facts=facts)
     path = tmp_path_factory.mktemp("rows") / "rq1.csv"
     write_csv(path, [row, ROW])
     assert read_csv(path) == [row, ROW]
 
 
-def test_columns_are_the_contract():
-    text = (
-        "experiment profile dataset backbone method recipe sparsity seed variation status reason edges_total "
+def test_columns_of_a_record():
+    columns = (
+        "experiment profile dataset backbone method sparsity seed variation status reason edges_total "
         "edges_kept metric val test retrain_val retrain_test warm_val warm_test dense_val dense_test agreement "
         "seconds spectrum_top spectrum_bottom macs_dense macs_sparse macs_paper dense_ms sparse_ms "
         "weight_sparsity facts versions code command environment finished key checksum"
     )
-    assert " ".join(WRITTEN) == text
+    assert " ".join(WRITTEN) == columns
 
 
 def test_floats_keep_every_bit(tmp_path):
     write_csv(tmp_path / "a.csv", [replace(ROW, test=math.nextafter(81.2, 90))])
     assert read_csv(tmp_path / "a.csv")[0].test == math.nextafter(81.2, 90)
-
-
-def test_variations_by_name():
-    assert replace(ROW, variation="swap_ratio=0.1;decay=2.0").variations() == {"swap_ratio": "0.1", "decay": "2.0"}
 
 
 @pytest.mark.parametrize("content", ["", "a,b\n1,2\n", "x" * 100, '"'])

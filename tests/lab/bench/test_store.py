@@ -11,7 +11,7 @@ from gst.lab.bench.record import write_record
 from gst.lab.bench.rows import Row, read_csv
 from gst.lab.bench.store import Store
 
-ROW = Row("rq1", "quick", "Cora", "gcn", "gst", "paper", 0.1, 3, test=80.5, facts={"a": [1, 2.5]}, key="k")
+ROW = Row("rq1", "quick", "Cora", "gcn", "gst", 0.1, 3, test=80.5, facts={"a": [1, 2.5]}, key="k")
 
 
 def test_rows_come_back_as_they_were(tmp_path):
@@ -23,8 +23,8 @@ def test_rows_come_back_as_they_were(tmp_path):
         assert store.rows("rq2") == []
 
 
-def test_what_is_done_stays_and_what_failed_gives_way(tmp_path):
-    failed = replace(ROW, status="failed", reason="no luck", test=None)
+def test_finished_rows_stay_and_failed_ones_are_replaced(tmp_path):
+    failed = replace(ROW, status="failed", reason="out of memory", test=None)
     with Store(tmp_path / "a.db") as store:
         store.add([failed])
         store.add([ROW])
@@ -33,8 +33,8 @@ def test_what_is_done_stays_and_what_failed_gives_way(tmp_path):
         assert store.rows() == [ROW]
 
 
-def test_the_same_work_of_another_experiment_is_taken_over(tmp_path):
-    cell = Cell("rq3", "quick", "Cora", "gcn", "gst", "paper", 0.1, 3)
+def test_rows_of_other_experiments_are_reused(tmp_path):
+    cell = Cell("rq3", "quick", "Cora", "gcn", "gst", 0.1, 3)
     with Store(tmp_path / "a.db") as store:
         store.add([ROW, replace(ROW, key="f", status="failed")])
         assert store.done({"k": cell, "f": cell, "new": cell}) == {"k"}
@@ -56,7 +56,7 @@ def test_several_writers(tmp_path):
         assert sorted(row.seed for row in store.rows()) == list(range(20))
 
 
-def test_a_transaction_is_whole_or_not_there(tmp_path):
+def test_a_transaction_is_all_or_nothing(tmp_path):
     with Store(tmp_path / "a.db") as store, pytest.raises(InputError, match="too large"):
         store.add([ROW, replace(ROW, key="b", edges_kept=2**70)])
     with Store(tmp_path / "a.db") as store:
@@ -79,7 +79,7 @@ def test_another_layout_gets_one_line(tmp_path):
 
 
 def test_the_record_grows(tmp_path):
-    failed = replace(ROW, key="b", seed=0, status="failed", reason="no luck")
+    failed = replace(ROW, key="b", seed=0, status="failed", reason="out of memory")
     assert [path.name for path in write_record(tmp_path, [ROW, failed])] == ["rq1.csv"]
     better = replace(failed, status="done", reason="")
     write_record(tmp_path, [replace(ROW, test=0.0), better, replace(ROW, experiment="rq2")])
@@ -88,7 +88,7 @@ def test_the_record_grows(tmp_path):
     write_record(tmp_path, [fuller])
     write_record(tmp_path, [ROW])
     assert read_csv(tmp_path / "rq1.csv") == [better, fuller]
-    (tmp_path / "other.csv").write_text("dataset,test\nCora,80\n")  # a table of another kind
+    (tmp_path / "other.csv").write_text("dataset,test\nCora,80\n")  # another kind of table
     assert sorted(row.experiment for row in load_rows(tmp_path).rows) == ["rq1", "rq1", "rq2"]
 
 
@@ -96,5 +96,5 @@ def test_a_store_is_a_record_too(tmp_path):
     with Store(tmp_path / "a.db") as store:
         store.add([ROW])
     assert load_rows(tmp_path / "a.db").rows == [ROW]
-    with pytest.raises(InputError, match="is not there"):
+    with pytest.raises(InputError, match="does not exist"):
         load_rows(tmp_path / "none")

@@ -48,7 +48,7 @@ def browser(tmp_path_factory):
 
 @pytest.fixture
 def visit(browser, tmp_path):
-    """Opens a page of these rows; at the end no script has complained and nothing was loaded."""
+    """Opens a page of these rows; at the end checks that there were no errors and no requests."""
 
     def opened(rows=None, width=1280, dark=False):
         screen = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 500}
@@ -58,7 +58,7 @@ def visit(browser, tmp_path):
         (tmp_path / "page.html").write_text(render(Loaded(rows or study_rows(), ["rows.csv"], [])))
         place = (tmp_path / "page.html").as_uri()
         browser.get(place)
-        # on a busy machine the driver has been seen to come back before the page was read to its end
+        # on a busy machine the driver sometimes returns before the page is loaded
         until(browser, "location.href == arguments[0] && document.readyState == 'complete'", place)
         return browser
 
@@ -80,7 +80,7 @@ def shown(browser, selector):
 
 
 def go(browser, place):
-    """To a hash, and until the page has followed."""
+    """Goes to a hash and waits for the page to follow."""
     run(browser, "location.hash = arguments[0]", place)
     until(browser, "document.querySelector('#content').hidden == /^#run-/.test(location.hash)")
 
@@ -110,9 +110,9 @@ def test_filters(visit):
     assert shown(page, "#accuracy figure") == charts - 1
     assert shown(page, "figure[data-dataset=Cora]") == 0 < shown(page, "figure[data-dataset=CiteSeer]")
     lines = shown(page, "#accuracy g.line")
-    choose(page, "series", "ugs")
+    choose(page, "method", "ugs")
     assert shown(page, "#accuracy g.line") == lines - 1
-    assert shown(page, "#extreme tr[data-series=ugs]") == 0 < shown(page, "#extreme tr[data-series=random]")
+    assert shown(page, "#safe tr[data-method=ugs]") == 0 < shown(page, "#safe tr[data-method=random]")
     choose(page, "measure", "warm_")
     assert shown(page, "#accuracy g.line[data-measure=warm_]") == lines - 1
     assert shown(page, "#accuracy g.line:not([data-measure=warm_])") == 0
@@ -155,13 +155,13 @@ def test_hover_tells_the_nearest_point(visit):
     from selenium.webdriver import ActionChains  # noqa: PLC0415
 
     page = visit()
-    mark = page.find_element("css selector", "#accuracy g.line[data-series=random] use")
+    mark = page.find_element("css selector", "#accuracy g.line[data-method=random] use")
     run(page, "arguments[0].scrollIntoView({block: 'center'})", mark)
     ActionChains(page).move_to_element(mark).perform()
     assert run(page, "document.querySelector('#tip').textContent") == "Random" + mark.get_attribute("data-tip")
 
 
-def test_page_of_a_run_shows_what_it_removed(visit):
+def test_page_of_a_run_shows_removed_edges(visit):
     page = visit()
     number = run(page, "Number(Object.keys(JSON.parse(document.querySelector('#rundata').textContent).facts)[0])")
     go(page, f"#run-{number}")
@@ -189,7 +189,7 @@ def test_list_of_runs_searches_sorts_and_turns_pages(visit):
 
 
 @pytest.mark.parametrize("rows", [None, [row(dataset="x" * 200, method="y" * 90, command="z" * 400)]])
-def test_nothing_sticks_out_at_phone_width(visit, rows):
+def test_nothing_overflows_at_phone_width(visit, rows):
     page = visit(rows, width=360)
     run(page, "document.querySelectorAll('details').forEach(d => { d.open = true })")
     for place in ("#summary", "#run-0"):
@@ -223,18 +223,18 @@ def test_downloads(visit, browser, tmp_path):
             time.sleep(0.1)
         raise AssertionError(f"{name} was not saved: {list(folder.glob('*'))}")
 
-    lines = list(csv.reader(saved("[data-csv=extreme-sparsity]", "extreme-sparsity.csv").splitlines()))
+    lines = list(csv.reader(saved("[data-csv=safe-sparsity]", "safe-sparsity.csv").splitlines()))
     assert lines[0][:3] == ["data · backbone", "method", "model"] and {line[2] for line in lines[1:]} == {
         "returned model"
     }
-    text = saved("[data-latex=extreme-sparsity]", "extreme-sparsity.tex")
+    text = saved("[data-latex=safe-sparsity]", "safe-sparsity.tex")
     assert text.startswith(r"\begin{table}") and r"\bottomrule" in text
     runs = list(csv.DictReader(saved("#allruns", "runs.csv").splitlines()))
     assert len(runs) == len(study_rows()) and {r["dataset"] for r in runs} == {"Cora", "CiteSeer", "PubMed"}
     assert saved("#accuracy [data-svg]", "Cora-GCN.svg").startswith("<svg")
 
 
-def test_what_a_row_says_never_runs(visit):
+def test_texts_of_rows_never_run(visit):
     texts = ("dataset", "backbone", "method", "reason", "command", "environment", "profile")
     rows = [replace(row(sparsity=s), **dict.fromkeys(texts, HOSTILE)) for s in (0.2, 0.4)]
     page = visit(rows)

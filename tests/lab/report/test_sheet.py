@@ -1,4 +1,4 @@
-"""Sheets of charts: valid SVG that needs no page around it."""
+"""Sheets of charts: valid SVG on its own."""
 
 import re
 from xml.etree import ElementTree
@@ -39,7 +39,7 @@ def test_one_measure_is_drawn(study, measure):
     assert not any("off" in group.get("class").split() for group in groups)
 
 
-def test_charts_do_not_overlap_and_lie_on_the_paper(study):
+def test_charts_do_not_overlap_and_stay_inside(study):
     root = ElementTree.fromstring(sheet(figures.accuracy(study) + varied.ablations(study), 2))
     width, height = (float(root.get(name)) for name in ("width", "height"))
     boxes = [tuple(float(chart.get(name)) for name in ("x", "y", "width", "height")) for chart in root.iter(f"{SVG}svg")
@@ -49,12 +49,12 @@ def test_charts_do_not_overlap_and_lie_on_the_paper(study):
         assert all(x + w <= a or a + c <= x or y + h <= b or b + d <= y for a, b, c, d in boxes[n + 1 :])
 
 
-def test_bars_are_named_as_under_their_chart(study):
+def test_bars_are_named_as_in_their_legend(study):
     root = ElementTree.fromstring(sheet(varied.ablations(study)))
     assert texts(root, "keyname") == ["GST", "w/o tuning", "w/o sema", "w/o topo"]
 
 
-def test_nothing_of_the_page_is_needed(study):
+def test_everything_referenced_is_included(study):
     text = sheet(figures.accuracy(study))
     used = set(re.findall(r"var\((--\w+)\)", text))
     assert used <= set(re.findall(r"(--\w+):", text))
@@ -62,7 +62,7 @@ def test_nothing_of_the_page_is_needed(study):
     assert "light-dark" not in text and "data-tip" not in text
 
 
-def test_names_from_strangers_are_text():
+def test_untrusted_names_are_text():
     rows = [row(dataset="<b>&", method="<i>", sparsity=s) for s in (0.2, 0.4)]
     root = ElementTree.fromstring(sheet(figures.accuracy(Study(rows))))
     assert texts(root, "title") == ["<b>& · GCN"] and texts(root, "keyname") == ["<i>"]

@@ -19,9 +19,9 @@ def test_semantic_scores_against_finite_differences(name, directed):
     extra = {"heads": 2} if name == "gat" else {}
     network = NativeNetwork(BACKBONES[name](5, 8, 3, **extra).double(), data.x.double())
     anchor = network.logits(edges).detach() + 0.5 * torch.randn(15, 3)
-    keep = torch.rand(edges.num_edges) < 0.5
+    keep_mask = torch.rand(edges.num_edges) < 0.5
     mask = 1 + 0.1 * torch.rand(edges.num_edges, dtype=torch.float64)
-    scores = semantic_scores(network, task, anchor, edges, keep, mask)
+    scores = semantic_scores(network, task, anchor, edges, keep_mask, mask)
 
     def divergence(gate):
         with torch.no_grad():
@@ -30,9 +30,9 @@ def test_semantic_scores_against_finite_differences(name, directed):
     for e in range(edges.num_edges):
         step = torch.zeros(edges.num_edges, dtype=torch.float64)
         step[e] = 1e-6
-        slope = (divergence(keep.double() + step) - divergence(keep.double() - step)) / 2e-6
+        slope = (divergence(keep_mask.double() + step) - divergence(keep_mask.double() - step)) / 2e-6
         assert float(scores[e]) == pytest.approx(abs(slope), rel=1e-4, abs=1e-8)
-    assert bool((scores[~keep] > 0).all())
+    assert bool((scores[~keep_mask] > 0).all())
 
 
 def test_combination_weighs_normalised_terms():

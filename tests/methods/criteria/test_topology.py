@@ -1,4 +1,4 @@
-"""φ_topo against eigenvalues that are computed again, densely, without the edge."""
+"""φ_topo against eigenvalues of the dense matrix without the edge."""
 
 import numpy as np
 import pytest
@@ -42,7 +42,7 @@ def dense(edges: EdgeSet, weight: torch.Tensor, matrix: str) -> np.ndarray:
 
 
 def ends(values: np.ndarray, k: int) -> np.ndarray:
-    """Positions of the k smallest and k largest eigenvalues that are not zero."""
+    """Positions of the k smallest and k largest nonzero eigenvalues."""
     order = np.argsort(values)
     order = order[np.abs(values[order]) > 1e-8]
     return np.unique(np.r_[order[:k], order[-k:]])
@@ -51,16 +51,16 @@ def ends(values: np.ndarray, k: int) -> np.ndarray:
 def changes(
     edges: EdgeSet, weight: torch.Tensor, matrix: str, k: int, share: float, sample: np.ndarray | None = None
 ) -> np.ndarray:
-    """Σ|Δλ/λ| when ``share`` of each edge's weight goes, divided by that share."""
+    """Σ|Δλ/λ| when ``share`` of an edge's weight is removed, divided by that share."""
     before = np.linalg.eigvalsh(dense(edges, weight, matrix))
-    chosen = ends(before, k)
-    out = []
+    selected = ends(before, k)
+    totals = []
     for e in range(edges.num_edges) if sample is None else sample:
-        thinner = weight.clone()
-        thinner[e] *= 1 - share
-        after = np.linalg.eigvalsh(dense(edges, thinner, matrix))
-        out.append(np.abs((after - before)[chosen] / before[chosen]).sum() / share)
-    return np.array(out)
+        reduced = weight.clone()
+        reduced[e] *= 1 - share
+        after = np.linalg.eigvalsh(dense(edges, reduced, matrix))
+        totals.append(np.abs((after - before)[selected] / before[selected]).sum() / share)
+    return np.array(totals)
 
 
 @pytest.mark.parametrize("nodes", [60, 140])
@@ -74,10 +74,10 @@ def test_first_order_limit_on_undirected_graphs(matrix, nodes):
 
 @pytest.mark.parametrize("matrix", MATRICES)
 @pytest.mark.parametrize(("nodes", "degree"), [(60, 20), (120, 24), (300, 40)])
-def test_ranking_against_eigenvalues_computed_again(matrix, nodes, degree):
-    """Above 0.99 when a tenth of an edge goes; when all of it does, where weights differ by orders of magnitude.
+def test_ranking_against_recomputed_eigenvalues(matrix, nodes, degree):
+    """Above 0.99 when a tenth of an edge's weight goes, or all of it where weights differ by orders of magnitude.
 
-    Among edges of nearly equal weight, terms of second order reorder whole removals a little.
+    Among edges of nearly equal weight, second-order terms reorder full removals a little.
     """
     edges, even = connected(nodes, degree, seed=1)
     varied = torch.exp(2 * torch.randn(edges.num_edges, generator=torch.Generator().manual_seed(2)))
@@ -101,21 +101,21 @@ def test_directed_by_left_and_right_eigenvectors(matrix, nodes):
         before[order[k]].real - before[order[k - 1]].real < 1e-9
         or before[order[-k]].real - before[order[-k - 1]].real < 1e-9
     ):
-        k += 1  # a conjugate pair must not be cut in two: which half is kept is arbitrary
+        k += 1  # do not split a conjugate pair: which half is kept is arbitrary
         scores = topology_scores(edges, weight, matrix=matrix, eigenpairs=k).numpy()
-    chosen = before[np.unique(np.r_[order[:k], order[-k:]])]
-    chosen = chosen[np.abs(chosen) > 1e-8]
+    selected = before[np.unique(np.r_[order[:k], order[-k:]])]
+    selected = selected[np.abs(selected) > 1e-8]
     share, exact = 1e-5, []
     for e in range(edges.num_edges):
-        less = weight.double().clone()
-        less[e] *= 1 - share
-        after = np.linalg.eigvals(dense(edges, less, matrix))
-        moved = [np.abs(after - value).min() for value in chosen]
-        exact.append(np.sum(moved / np.abs(chosen)) / share)
+        reduced = weight.double().clone()
+        reduced[e] *= 1 - share
+        after = np.linalg.eigvals(dense(edges, reduced, matrix))
+        moved = [np.abs(after - value).min() for value in selected]
+        exact.append(np.sum(moved / np.abs(selected)) / share)
     assert np.allclose(scores, exact, rtol=0.05, atol=1e-3 * np.max(exact))
 
 
-def test_all_pairs_of_the_laplacian_are_effective_resistance():
+def test_all_eigenpairs_of_the_laplacian_give_effective_resistance():
     edges, weight = connected(80, 6, seed=5)
     values, vectors = np.linalg.eigh(dense(edges, weight, "laplacian"))
     u, v = edges.pairs.numpy()

@@ -1,4 +1,4 @@
-"""Brute force: the whole forward pass on every candidate graph."""
+"""Reference by brute force: a full forward pass on every candidate graph."""
 
 import torch
 from torch.distributions import Bernoulli, Categorical, kl_divergence
@@ -9,29 +9,28 @@ TARGET = Target(0.15)
 STEEP = Target(0.15, damped=False)
 
 
-def divergence(network, edges, keep, wanted, target=TARGET):
+def divergence(network, edges, keep_mask, wanted, target=TARGET):
+    """D of the answers on the kept edges from the wanted ones."""
     with torch.no_grad():
-        found = network.logits(edges.subset(keep)).double()
-    return apart(wanted.double(), found, target)
+        logits = network.logits(edges.subset(keep_mask)).double()
+    return divergence_between(wanted.double(), logits, target)
 
 
-def apart(wanted, found, target):
-    """D of two answers by the book."""
-    kind = Bernoulli if target.labels else Categorical
-    one, two = (kind(logits=z / target.temperature) for z in (wanted, found))
-    each = kl_divergence(one, two)
-    each = each.sum(-1) if target.labels else each
-    return float((each.log1p() if target.damped else each).sum())
+def divergence_between(wanted, logits, target):
+    """D of two sets of logits, by torch.distributions."""
+    distribution = Bernoulli if target.labels else Categorical
+    p, q = (distribution(logits=z / target.temperature) for z in (wanted, logits))
+    kl = kl_divergence(p, q)
+    kl = kl.sum(-1) if target.labels else kl
+    return float((kl.log1p() if target.damped else kl).sum())
 
 
-def trials(network, edges, keep, wanted, sign, target=TARGET):
-    """δ of every candidate; infinite for the others."""
-    now, found = (
-        divergence(network, edges, keep, wanted, target),
-        torch.full(keep.shape, torch.inf, dtype=torch.float64),
-    )
-    for e in ((sign < 0) == keep).nonzero().flatten().tolist():
-        other = keep.clone()
-        other[e] = sign > 0
-        found[e] = divergence(network, edges, other, wanted, target) - now
-    return found
+def trials(network, edges, keep_mask, wanted, sign, target=TARGET):
+    """δ of every candidate: pruned edges for sign 1, kept edges for −1; infinite for the others."""
+    before = divergence(network, edges, keep_mask, wanted, target)
+    deltas = torch.full(keep_mask.shape, torch.inf, dtype=torch.float64)
+    for e in ((sign < 0) == keep_mask).nonzero().flatten().tolist():
+        changed = keep_mask.clone()
+        changed[e] = sign > 0
+        deltas[e] = divergence(network, edges, changed, wanted, target) - before
+    return deltas

@@ -49,8 +49,8 @@ def test_every_step_is_the_best_one(name, parts, kind):
 @BOTH
 @pytest.mark.parametrize("parts", PARTS, ids=str)
 @pytest.mark.parametrize("name", LINEAR)
-def test_a_refresh_finds_the_divergence_and_the_slopes(name, parts, target):
-    """What waits at busy nodes is estimated, exactly so for a faint edge, and made good by a refresh."""
+def test_a_refresh_computes_the_divergence_and_the_gradients(name, parts, target):
+    """Deferred propagation is estimated, exactly so for a tiny edge weight, and completed by a refresh."""
     data = random_graph(nodes=12, edges=30, weighted=True)
     faint = EdgeSet.from_data(data).column_edge == 3
     data.edge_weight = torch.where(faint, 1e-5, data.edge_weight.double()).float()

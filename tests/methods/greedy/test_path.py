@@ -9,9 +9,9 @@ from graphs import random_graph
 from gst.graph.edgeset import EdgeSet
 from gst.graph.select import top_k
 from gst.methods.greedy import path as greedy_path
-from gst.methods.greedy.batched import Trials, hops
+from gst.methods.greedy.batched import Trials, num_hops
 from gst.methods.greedy.divergence import Target
-from gst.methods.greedy.path import Path, Search, deploy, make_search, rows_of_trials
+from gst.methods.greedy.path import Path, Search, deploy, make_search, mean_rows_per_trial
 from gst.nn.backbones import BACKBONES
 from gst.nn.network import NativeNetwork, OwnNetwork
 
@@ -25,40 +25,40 @@ def network_of(name, data):
 
 
 def check_steps(steps, network, edges, wanted, sign):
-    """Every step up from no edge (sign 1), or down from all, is the best one and costs what it says."""
-    order, paid = steps
+    """Every step, up from no edge (sign 1) or down from all (−1), is the best one, and its δ is exact."""
+    order, deltas = steps
     assert order.numel() == 8
-    keep = torch.full((edges.num_edges,), sign < 0)
-    for e, delta in zip(order.tolist(), paid.tolist(), strict=True):
-        brute = trials(network, edges, keep, wanted, sign)
+    keep_mask = torch.full((edges.num_edges,), sign < 0)
+    for e, delta in zip(order.tolist(), deltas.tolist(), strict=True):
+        brute = trials(network, edges, keep_mask, wanted, sign)
         assert delta == pytest.approx(float(brute[e]), abs=1e-3)
         assert float(brute[e]) <= float(brute.min()) + 1e-3
-        keep[e] = sign > 0
+        keep_mask[e] = sign > 0
 
 
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("name", ["gcn", "gat", "own-gcn", "own-sage"])
-def test_trials_one_by_one_take_the_best_edge(name, directed):
+def test_batched_rounds_of_one_edge_take_the_best(name, directed):
     data = random_graph(nodes=12, edges=16, directed=directed)
     edges, network = EdgeSet.from_data(data), network_of(name, data)
     with torch.no_grad():
         wanted = network.logits(edges)
-    steps = Trials([network], edges, [wanted], TARGET).add(8, pace=0, breadth=edges.num_edges)
+    steps = Trials([network], edges, [wanted], TARGET).add(8, round_share=0, breadth=edges.num_edges)
     check_steps(steps, network, edges, wanted, 1)
 
 
 @pytest.mark.parametrize("name", ["gcn", "gin", "gat", "own-sage"])
-def test_deploy_keeps_the_budget_and_leaves_the_network_alone(name):
+def test_deploy_keeps_the_budget_and_does_not_change_the_network(name):
     data = random_graph(nodes=30, edges=80)
     edges, network = EdgeSet.from_data(data), network_of(name, data)
     before = {key: value.clone() for key, value in network.module.state_dict().items()}
     with torch.no_grad():
         logits = network.logits(edges)
-    keep, scores = deploy(network, edges, logits, 20)
-    assert int(keep.sum()) == 20
-    assert torch.equal(keep, top_k(scores, 20))
+    keep_mask, scores = deploy(network, edges, logits, 20)
+    assert int(keep_mask.sum()) == 20
+    assert torch.equal(keep_mask, top_k(scores, 20))
     again, _ = deploy(network, edges, logits, 20)
-    assert torch.equal(keep, again)
+    assert torch.equal(keep_mask, again)
     assert all(torch.equal(value, before[key]) for key, value in network.module.state_dict().items())
 
 
@@ -69,7 +69,7 @@ def test_native_networks_are_searched_by_kernels(name, kind):
     assert type(make_search([network], edges, [network.logits(edges).detach()], TARGET)) is kind
 
 
-def test_kernels_leave_alone_what_they_do_not_know():
+def test_networks_unknown_to_the_kernels_are_searched_in_batches():
     data = random_graph(nodes=12, edges=16)
     edges, network = EdgeSet.from_data(data), network_of("gat", data)
     network.module.activation = torch.relu
@@ -87,7 +87,7 @@ def test_smaller_budgets_are_a_prefix():
 
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("name", ["gcn", "gin", "sage", "gat"])
-def test_where_most_stay_the_least_needed_go_one_by_one(name, directed):
+def test_every_step_of_a_path_down_drops_the_least_needed_edge(name, directed):
     data = random_graph(nodes=12, edges=16, directed=directed)
     edges, network = EdgeSet.from_data(data), network_of(name, data)
     with torch.no_grad():
@@ -96,32 +96,32 @@ def test_where_most_stay_the_least_needed_go_one_by_one(name, directed):
     check_steps(search.drop(8, tolerance=0), network, edges, wanted, -1)
 
 
-def test_which_way_a_path_goes(monkeypatch):
+def test_direction_of_a_path(monkeypatch):
     data = random_graph(nodes=30, edges=80)
     edges = EdgeSet.from_data(data)
     total = edges.num_edges
     least = math.ceil(0.65 * total)
-    for name, kept, down in [
+    for name, num_kept, down in [
         ("gcn", least, True),
         ("gcn", least - 1, False),
         ("gat", least, True),
         ("own-gcn", least, False),
     ]:
-        path = Path.towards(kept, edges, network_of(name, data))
-        assert path.down == down and path.steps(path.steps(kept, total), total) == kept
-    monkeypatch.setattr(greedy_path, "ROWS", 10)
-    assert not Path.towards(least, edges, network_of("gcn", data)).down, "too dear"
+        path = Path.towards(num_kept, edges, network_of(name, data))
+        assert path.down == down and path.steps(path.steps(num_kept, total), total) == num_kept
+    monkeypatch.setattr(greedy_path, "ROWS_PER_STEP", 10)
+    assert not Path.towards(least, edges, network_of("gcn", data)).down, "too costly"
 
 
 @pytest.mark.parametrize("depth", [1, 2, 3])
-def test_rows_of_trials_counts_walks(depth):
+def test_mean_rows_per_trial_counts_walks(depth):
     edges = EdgeSet.from_data(random_graph(nodes=12, edges=30))
     source, target = edges.arcs
     adjacency = torch.zeros(12, 12, dtype=torch.float64)
     adjacency[target, source] = 1
     degree = adjacency.sum(1)
     expected = degree @ torch.linalg.matrix_power(adjacency, depth - 1) @ degree / edges.num_edges
-    assert rows_of_trials(edges, depth) == pytest.approx(float(expected))
+    assert mean_rows_per_trial(edges, depth) == pytest.approx(float(expected))
 
 
 def test_temperature_scales_with_the_logits():
@@ -129,12 +129,12 @@ def test_temperature_scales_with_the_logits():
     assert Target.of(7 * logits).temperature == pytest.approx(7 * Target.of(logits).temperature)
 
 
-def test_hops_counts_messages():
+def test_num_hops_counts_message_passing():
     data = random_graph()
-    assert hops(network_of("own-gcn", data), EdgeSet.from_data(data)) == 2
+    assert num_hops(network_of("own-gcn", data), EdgeSet.from_data(data)) == 2
 
 
-def test_one_node_cannot_cost_what_many_do():
+def test_damped_divergence_of_one_node_is_below_that_of_many():
     wanted = torch.tensor([[10.0, 0.0]]).double().expand(40, 2)
     one, many = wanted.clone(), wanted.clone()
     one[0], many[:20] = torch.tensor([-90.0, 0.0]), torch.tensor([0.0, 4.0])

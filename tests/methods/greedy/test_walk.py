@@ -3,7 +3,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from brute import STEEP, TARGET, apart, divergence, trials
+from brute import STEEP, TARGET, divergence, divergence_between, trials
 from hypothesis import given, settings
 
 from graphs import KINDS, graphs, random_graph
@@ -30,7 +30,7 @@ def network_of(name, data, layers=2, seed=0):
     return NativeNetwork(module, data.x.double())
 
 
-def setting(name, layers=2, **kind):
+def edges_network_logits(name, layers=2, **kind):
     data = random_graph(nodes=12, edges=16, **kind)
     edges, network = EdgeSet.from_data(data), network_of(name, data, layers)
     return edges, network, network.logits(edges).detach()
@@ -40,47 +40,47 @@ def setting(name, layers=2, **kind):
 @BOTH
 @pytest.mark.parametrize("name", NAMES)
 def test_every_step_takes_the_best_edge(name, target, layers, kind):
-    edges, network, wanted = setting(name, layers, **kind)
-    order, paid = Search([network], edges, [wanted], target).add(edges.num_edges, tolerance=0)
-    keep = torch.zeros(edges.num_edges, dtype=torch.bool)
-    for e, delta in zip(order.tolist(), paid.tolist(), strict=True):
-        brute = trials(network, edges, keep, wanted, 1, target)
+    edges, network, wanted = edges_network_logits(name, layers, **kind)
+    order, deltas = Search([network], edges, [wanted], target).add(edges.num_edges, tolerance=0)
+    keep_mask = torch.zeros(edges.num_edges, dtype=torch.bool)
+    for e, delta in zip(order.tolist(), deltas.tolist(), strict=True):
+        brute = trials(network, edges, keep_mask, wanted, 1, target)
         assert delta == pytest.approx(float(brute[e]), abs=1e-5)
         assert float(brute[e]) <= float(brute.min()) + 1e-5
-        keep[e] = True
+        keep_mask[e] = True
 
 
 @pytest.mark.parametrize("kind", KINDS[-2:])
 @BOTH
 @pytest.mark.parametrize("name", NAMES)
 def test_every_step_drops_the_least_needed_edge(name, target, kind):
-    edges, network, wanted = setting(name, **kind)
-    keep = torch.ones(edges.num_edges, dtype=torch.bool)
-    order, paid = Search([network], edges, [wanted], target, keep=keep).drop(edges.num_edges, tolerance=0)
-    for e, delta in zip(order.tolist(), paid.tolist(), strict=True):
-        brute = trials(network, edges, keep, wanted, -1, target)
+    edges, network, wanted = edges_network_logits(name, **kind)
+    keep_mask = torch.ones(edges.num_edges, dtype=torch.bool)
+    order, deltas = Search([network], edges, [wanted], target, keep=keep_mask).drop(edges.num_edges, tolerance=0)
+    for e, delta in zip(order.tolist(), deltas.tolist(), strict=True):
+        brute = trials(network, edges, keep_mask, wanted, -1, target)
         assert delta == pytest.approx(float(brute[e]), abs=1e-5)
         assert float(brute[e]) <= float(brute.min()) + 1e-5
-        keep[e] = False
+        keep_mask[e] = False
 
 
 @pytest.mark.parametrize("sharp", [10.0, 1000.0])
 @pytest.mark.parametrize("kind", KINDS[-2:])
-def test_attention_that_goes_to_one_neighbour_leaves_the_others_exact(kind, sharp):
-    """Sums that lose nearly all of themselves, or grow beyond what a float can hold."""
-    edges, network, wanted = setting("gat", 3, **kind)
+def test_trials_are_exact_when_attention_concentrates_on_one_neighbour(kind, sharp):
+    """Sums that lose nearly all their weight, or would overflow."""
+    edges, network, wanted = edges_network_logits("gat", 3, **kind)
     with torch.no_grad():
         for layer in network.module.layers:
             layer.attend_source *= sharp
             layer.attend_target *= sharp
     search = Search([network], edges, [wanted], TARGET)
-    keep = torch.zeros(edges.num_edges, dtype=torch.bool)
+    keep_mask = torch.zeros(edges.num_edges, dtype=torch.bool)
     for sign, step in ((1, search.add), (-1, search.drop)):
         for _ in range(edges.num_edges):
-            before = divergence(network, edges, keep, wanted)
+            before = divergence(network, edges, keep_mask, wanted)
             (e,), (delta,) = step(1, tolerance=0)
-            keep[e] = sign > 0
-            now = divergence(network, edges, keep, wanted)
+            keep_mask[e] = sign > 0
+            now = divergence(network, edges, keep_mask, wanted)
             assert float(delta) == pytest.approx(now - before, rel=1e-6, abs=1e-6 * (1 + now))
 
 
@@ -101,21 +101,21 @@ def test_divergence_is_that_of_the_kept_graph(target, data):
 
 @pytest.mark.parametrize("name", ["gcn", "gat"])
 def test_mean_of_two_models_and_prior(name):
-    edges, network, wanted = setting(name)
+    edges, network, wanted = edges_network_logits(name)
     other = network_of(name, random_graph(nodes=12, edges=16), seed=1)
     targets = [wanted, other.logits(edges).detach()]
     prior = torch.rand(edges.num_edges, dtype=torch.float64)
-    keep = torch.rand(edges.num_edges) < 0.5
-    brute = [trials(n, edges, keep, w, 1) for n, w in zip([network, other], targets, strict=True)]
+    keep_mask = torch.rand(edges.num_edges) < 0.5
+    brute = [trials(n, edges, keep_mask, w, 1) for n, w in zip([network, other], targets, strict=True)]
     best = ((brute[0] + brute[1]) / 2 - prior).argmin()
-    order, _ = Search([network, other], edges, targets, TARGET, prior=prior, keep=keep).add(1)
+    order, _ = Search([network, other], edges, targets, TARGET, prior=prior, keep=keep_mask).add(1)
     assert int(order[0]) == int(best)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", NAMES)
-def test_numbering_of_nodes_matters_only_to_ties(name, kind):
-    """On directed graphs many arcs are worth exactly the same: those that no answer listens to, above all."""
+def test_node_numbering_affects_only_ties(name, kind):
+    """Directed graphs have many ties, above all between arcs that no answer depends on."""
     data = random_graph(nodes=12, edges=16, **kind)
     edges, network = EdgeSet.from_data(data), network_of(name, data)
     shuffle = torch.randperm(12)
@@ -123,38 +123,39 @@ def test_numbering_of_nodes_matters_only_to_ties(name, kind):
     renamed.x[shuffle], renamed.edge_index = data.x, shuffle[data.edge_index]
     others = EdgeSet.from_data(renamed)
     other = NativeNetwork(network.module, renamed.x.double())
-    order, paid = Search([network], edges, [network.logits(edges)], TARGET).add(edges.num_edges, tolerance=0)
-    again, cost = Search([other], others, [other.logits(others)], TARGET).add(edges.num_edges, tolerance=0)
-    pairs, theirs = shuffle[edges.pairs[:, order]], others.pairs[:, again]
+    order, deltas = Search([network], edges, [network.logits(edges)], TARGET).add(edges.num_edges, tolerance=0)
+    search_renamed = Search([other], others, [other.logits(others)], TARGET)
+    order_renamed, deltas_renamed = search_renamed.add(edges.num_edges, tolerance=0)
+    pairs, theirs = shuffle[edges.pairs[:, order]], others.pairs[:, order_renamed]
     if not edges.directed:
         pairs, theirs = pairs.sort(dim=0).values, theirs.sort(dim=0).values
     differ = (pairs != theirs).any(0).nonzero().flatten().tolist()
     until = differ[0] + 1 if differ else order.numel()
-    assert torch.allclose(paid[:until], cost[:until], atol=1e-9)
+    assert torch.allclose(deltas[:until], deltas_renamed[:until], atol=1e-9)
     assert edges.directed or not differ
 
 
 @pytest.mark.parametrize("target", [TARGET, STEEP, Target(0.15, True), Target(0.15, True, False)])
 @pytest.mark.parametrize("name", LINEAR)
-def test_a_refresh_finds_the_divergence_and_the_slopes(name, target):
-    """What waits at busy nodes is estimated, exactly so for a faint edge, and made good by a refresh."""
+def test_a_refresh_recomputes_the_divergence_and_the_gradients(name, target):
+    """Deferred propagation is estimated to first order, which is exact for a faint edge, until a refresh."""
     data = random_graph(nodes=12, edges=30, weighted=True)
     faint = EdgeSet.from_data(data).column_edge == 3
     data.edge_weight = torch.where(faint, 1e-5, data.edge_weight.double()).float()
     edges, network = EdgeSet.from_data(data), network_of(name, data)
     wanted = network.logits(edges).detach() + torch.randn(12, 3, dtype=torch.float64)
-    keep = torch.ones(edges.num_edges, dtype=torch.bool)
-    keep[3] = False
-    search = Search([network], edges, [wanted], target, keep=keep, cap=0)
+    keep_mask = torch.ones(edges.num_edges, dtype=torch.bool)
+    keep_mask[3] = False
+    search = Search([network], edges, [wanted], target, keep=keep_mask, cap=0)
     refresh(search.lists, *search.model, np.zeros(12))
-    without = divergence(network, edges, keep, wanted, target)
+    without = divergence(network, edges, keep_mask, wanted, target)
     assert search.divergence() == pytest.approx(without, rel=1e-6)
-    expected = divergence(network, edges, torch.ones_like(keep), wanted, target) - without
+    expected = divergence(network, edges, torch.ones_like(keep_mask), wanted, target) - without
     assert change(3, 1.0, search.lists, *search.model) == pytest.approx(expected, rel=1e-2, abs=1e-9)
 
 
-def test_a_trial_of_attention_is_the_same_after_any_steps():
-    """What differences sum up to is what the whole forward pass finds."""
+def test_attention_accumulates_no_error_over_many_steps():
+    """The sum of all pushed differences equals a full forward pass."""
     data = random_graph(nodes=40, edges=250, weighted=True, directed=True)
     edges, network = EdgeSet.from_data(data), network_of("gat", data, layers=3)
     wanted = network.logits(edges).detach()
@@ -162,12 +163,28 @@ def test_a_trial_of_attention_is_the_same_after_any_steps():
     for count in (150, 100, 50):
         search.add(count)
         search.drop(count)
-    keep = torch.from_numpy(search.keep)
-    assert search.divergence() == pytest.approx(divergence(network, edges, keep, wanted), rel=1e-9)
+    keep_mask = torch.from_numpy(search.keep)
+    assert search.divergence() == pytest.approx(divergence(network, edges, keep_mask, wanted), rel=1e-9)
+
+
+def test_ties_are_resolved_when_rounding_makes_the_divergence_negative():
+    """A negative margin of acceptance would reject each of two equal candidates in favour of the other, forever."""
+    data = random_graph()
+    edges = EdgeSet.from_data(data)
+    divergences = []
+    for seed in range(10):
+        network = network_of("gcn", data, seed=seed)
+        for layer in network.module.layers:
+            torch.nn.init.zeros_(layer.weight)  # no edge changes any answer
+        wanted = network.logits(edges).detach() + seed  # the same answers but for rounding
+        search = Search([network], edges, [wanted], STEEP)
+        divergences.append(search.divergence())
+        assert search.add(3)[0].unique().numel() == 3
+    assert min(divergences) < 0
 
 
 @pytest.mark.parametrize(("name", "cap"), [("gcn", 2), ("gcn", 1000), ("gat", 2)])
-def test_a_search_goes_on_where_another_ended(name, cap):
+def test_a_resumed_search_equals_an_uninterrupted_one(name, cap):
     data = random_graph(nodes=40, edges=250)
     edges, network = EdgeSet.from_data(data), network_of(name, data)
     wanted = network.logits(edges).detach()
@@ -192,35 +209,36 @@ def test_a_search_may_stop_after_every_edge(seed):
 
 @pytest.mark.parametrize("damped", [True, False])
 @pytest.mark.parametrize("name", ["gcn", "gat"])
-def test_labels_of_their_own(name, damped):
-    edges, network, wanted = setting(name)
+def test_independent_labels(name, damped):
+    edges, network, wanted = edges_network_logits(name)
     target = Target(0.5, True, damped)
     search = Search([network], edges, [wanted], target)
-    order, paid = search.add(edges.num_edges, tolerance=0)
-    keep = torch.zeros(edges.num_edges, dtype=torch.bool)
+    order, deltas = search.add(edges.num_edges, tolerance=0)
+    keep_mask = torch.zeros(edges.num_edges, dtype=torch.bool)
 
     def total():
-        return apart(wanted, network.logits(edges.subset(keep)).detach(), target)
+        return divergence_between(wanted, network.logits(edges.subset(keep_mask)).detach(), target)
 
     before = total()
-    for e, delta in zip(order.tolist(), paid.tolist(), strict=True):
-        keep[e] = True
+    for e, delta in zip(order.tolist(), deltas.tolist(), strict=True):
+        keep_mask[e] = True
         assert delta == pytest.approx(total() - before, abs=1e-6)
         before = total()
 
 
-def test_kernels_compiled_earlier_are_used_only_while_none_of_their_files_changes():
-    """numba itself looks at the file of ``walk`` alone, and most of what it compiles there comes from other files."""
-    notes = walk._cache._cache_file
-    known = {name for name, _ in notes._source_stamp}
-    assert known >= {"answers.py", "attention.py", "kernels.py", "refresh.py", "search.py"}
+def test_a_change_to_any_file_of_the_folder_invalidates_the_compiled_kernels():
+    """numba itself checks only the file of ``walk``, which calls functions of most other files."""
+    index = walk._cache._cache_file
+    files = {name for name, _ in index._source_stamp}
+    assert files >= {"answers.py", "attention.py", "kernels.py", "refresh.py", "walk.py"}
     key = ("some", "signature")
-    place = type(notes)(notes._cache_path, "gst-test-of-notes", notes._source_stamp)
+    name = "gst-test-of-cache"
+    entry = type(index)(index._cache_path, name, index._source_stamp)
     try:
-        place.save(key, 1)
-        assert place.load(key) == 1
-        later = tuple((name, changed + (name == "answers.py")) for name, changed in notes._source_stamp)
-        assert type(notes)(notes._cache_path, "gst-test-of-notes", later).load(key) is None
+        entry.save(key, 1)
+        assert entry.load(key) == 1
+        newer = tuple((file, modified + (file == "answers.py")) for file, modified in index._source_stamp)
+        assert type(index)(index._cache_path, name, newer).load(key) is None
     finally:
-        for path in Path(notes._cache_path).glob("gst-test-of-notes*"):
+        for path in Path(index._cache_path).glob(f"{name}*"):
             path.unlink()

@@ -1,6 +1,6 @@
-"""Inference at the speed of the kept edges: compiled models."""
+"""Models compiled for inference on a sparse graph."""
 
-from gst.inference.compiled.model import Compiled, compile_model
-from gst.inference.compiled.stored import load_compiled, save_compiled
+from gst.inference.compiled.compile import compile_model
+from gst.inference.compiled.model import Compiled, load_compiled
 
-__all__ = ["Compiled", "compile_model", "load_compiled", "save_compiled"]
+__all__ = ["Compiled", "compile_model", "load_compiled"]

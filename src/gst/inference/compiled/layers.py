@@ -1,7 +1,6 @@
-"""The backbones' layers with everything that does not depend on the features computed beforehand."""
+"""Layers of backbones with everything computed in advance that does not depend on the features."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -9,19 +8,8 @@ from scipy.sparse import csr_matrix
 from torch import Tensor, nn
 
 from gst.nn.features import Features, SparseFeatures
-from gst.nn.layers import (
-    ClusterGCNLayer,
-    GATLayer,
-    GCNLayer,
-    GINLayer,
-    Layer,
-    SAGELayer,
-    gcn_norm,
-    mean_norm,
-    sums_first,
-)
+from gst.nn.layers import Layer, sums_first
 from gst.sparse import kernels
-from gst.sparse.adjacency import Adjacency
 
 
 @dataclass(frozen=True)
@@ -32,7 +20,7 @@ class Rows:
     col: Tensor  # int32 [nnz]
 
     def select(self, order: Tensor, number: Tensor | None, columns: int) -> tuple["Rows", Tensor]:
-        """The rows in this order, columns renumbered (None: as they are) and sorted; and which entry each one was."""
+        """The rows in this order, with renumbered (None: the same) and sorted columns; and the old id of each entry."""
         ids = np.arange(self.col.numel(), dtype=np.int32)
         matrix = csr_matrix((ids, self.col.numpy(), self.crow.numpy()), (self.crow.numel() - 1, columns))[order.numpy()]
         if number is not None:
@@ -43,26 +31,27 @@ class Rows:
         return Rows(crow, col), torch.from_numpy(matrix.data).long()
 
     def product(self, values: Tensor, x: Tensor, init: Tensor | None = None, relu: bool = False) -> Tensor:
-        """act(init + A·X); ``init``: None, one row for all, or one each."""
+        """act(init + A·X); ``init``: None, one row for all nodes, or one per node."""
         start = torch.zeros(1, x.shape[1]) if init is None else init.view(-1, x.shape[1])
-        found = kernels.product(*self._arrays(values), _bits(x), start.numpy(), relu)
-        return torch.from_numpy(found)
+        return torch.from_numpy(kernels.product(*self._arrays(values), _bits(x), start.numpy(), relu))
 
     def attention(self, values: Tensor, x: Tensor, source: Tensor, target: Tensor, bias: Tensor) -> Tensor:
-        ends = (source.contiguous().numpy(), target.contiguous().numpy())
-        return torch.from_numpy(kernels.attention(*self._arrays(values), _bits(x), *ends, bias.numpy()))
+        """bias + means of X weighted by attention, from the scores of all sources and targets."""
+        scores = (source.contiguous().numpy(), target.contiguous().numpy())
+        return torch.from_numpy(kernels.attention(*self._arrays(values), _bits(x), *scores, bias.numpy()))
 
     def _arrays(self, values: Tensor) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         return self.crow.numpy(), self.col.numpy(), values.numpy()
 
 
 def _bits(x: Tensor) -> np.ndarray:
+    """numpy has no bfloat16: the kernels take its bits as int16."""
     return (x.view(torch.int16) if x.dtype == torch.bfloat16 else x).numpy()
 
 
 @dataclass(frozen=True)
 class SparseRows:
-    """Features that are mostly zeros."""
+    """Sparse features."""
 
     rows: Rows
     values: Tensor
@@ -88,9 +77,12 @@ def linear(x: Operand, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     return x @ weight if bias is None else torch.addmm(bias, x, weight)
 
 
-class Normed(nn.Module):
-    """A layer with buffers, some of which may be missing, and perhaps a LayerNorm between sum and activation."""
+class CompiledLayer(nn.Module):
+    """A layer whose tensors are buffers; optional are a skip connection and a LayerNorm before the activation."""
 
+    values: Tensor  # of Â
+    weight: Tensor
+    bias: Tensor
     root: Tensor | None
     norm_weight: Tensor | None
     norm_bias: Tensor | None
@@ -100,18 +92,19 @@ class Normed(nn.Module):
         for name, tensor in buffers.items():
             self.register_buffer(name, tensor)
 
+    @property
+    def only_sums(self) -> bool:
+        """Whether the layer reads its input only to sum rows of it."""
+        return False
+
     def normed(self, out: Tensor) -> Tensor:
         if self.norm_weight is None:
             return out
         return nn.functional.layer_norm(out, out.shape[1:], self.norm_weight, self.norm_bias)
 
 
-class Convolution(Normed):
-    """act(norm(Â·X·W + X·W_root + b)) with Â's values at hand: GCN, GIN, GraphSAGE and Cluster-GCN."""
-
-    values: Tensor
-    weight: Tensor
-    bias: Tensor
+class Convolution(CompiledLayer):
+    """act(norm(Â·X·W + X·W_root + b)): all described layers without attention."""
 
     def __init__(
         self,
@@ -129,7 +122,13 @@ class Convolution(Normed):
         super().__init__(
             values=values, weight=weight, bias=bias, root=root, norm_weight=norm_weight, norm_bias=norm_bias
         )
-        self.sum_first, self.relu, self.narrow = sum_first, relu, narrow
+        self.sum_first = sum_first
+        self.relu = relu
+        self.narrow = narrow
+
+    @property
+    def only_sums(self) -> bool:
+        return self.sum_first and self.root is None
 
     def forward(self, x: Operand, matrix: Rows) -> Tensor:
         if self.sum_first:
@@ -137,24 +136,21 @@ class Convolution(Normed):
             out = linear(matrix.product(self.values, self.rounded(x)), self.weight, self.bias)
             out = self.normed(out if self.root is None else out.addmm_(x.float(), self.root))
             return out.relu_() if self.relu else out
-        moved = self.rounded(linear(x, self.weight))
-        own = self.bias if self.root is None else linear(x, self.root, self.bias)
+        product = self.rounded(linear(x, self.weight))
+        init = self.bias if self.root is None else linear(x, self.root, self.bias)
         if self.norm_weight is None:
-            return matrix.product(self.values, moved, own, self.relu)
-        out = self.normed(matrix.product(self.values, moved, own))
+            return matrix.product(self.values, product, init, self.relu)
+        out = self.normed(matrix.product(self.values, product, init))
         return out.relu_() if self.relu else out
 
     def rounded(self, x: Tensor) -> Tensor:
-        """What rows are summed from, at half the width if wanted."""
+        """The rows to be summed, in bfloat16 if ``narrow``."""
         return x.bfloat16() if self.narrow else x.float()
 
 
-class Attention(Normed):
-    """A layer of GAT; source and target logits of all heads come from one product with ``attend``."""
+class Attention(CompiledLayer):
+    """A layer with attention; one product with ``attend`` gives the source and target scores of all heads."""
 
-    values: Tensor
-    weight: Tensor
-    bias: Tensor
     attend: Tensor  # [heads · d, 2 · heads]
 
     def __init__(
@@ -172,46 +168,32 @@ class Attention(Normed):
     ) -> None:
         parts = {"values": values, "weight": weight, "bias": bias, "attend": attend}
         super().__init__(**parts, root=root, norm_weight=norm_weight, norm_bias=norm_bias)
-        self.elu, self.narrow = elu, narrow
+        self.elu = elu
+        self.narrow = narrow
 
     def forward(self, x: Operand, matrix: Rows) -> Tensor:
         hidden = linear(x, self.weight)
         source, target = (hidden @ self.attend).chunk(2, dim=1)
-        moved = hidden.bfloat16() if self.narrow else hidden
-        out = matrix.attention(self.values, moved, source, target, self.bias)
+        rounded = hidden.bfloat16() if self.narrow else hidden
+        out = matrix.attention(self.values, rounded, source, target, self.bias)
         out = self.normed(out if self.root is None else out.add_(linear(x, self.root)))
         return nn.functional.elu_(out) if self.elu else out
 
 
-def entry_values(layer: Any, adjacency: Adjacency) -> Tensor:
-    """Â of one layer."""
-    if isinstance(layer, GCNLayer):
-        return gcn_norm(adjacency, None, torch.float32)
-    if isinstance(layer, SAGELayer):
-        return mean_norm(adjacency, adjacency.values(None, layer.diagonal(adjacency), torch.float32))
-    if isinstance(layer, GINLayer):
-        return adjacency.values(None, adjacency.loops + 1 + layer.eps.cpu(), torch.float32)
-    return adjacency.values(None, torch.ones_like(adjacency.loops), torch.float32)
-
-
-KNOWN = (GCNLayer, GINLayer, SAGELayer, ClusterGCNLayer, GATLayer)
-
-
 def compile_layer(
-    layer: Layer, norm: nn.LayerNorm | None, values: Tensor, nnz: int, x: tuple[int, bool], last: bool, narrow: bool
-) -> nn.Module:
-    """``x``: how many nodes there are and whether what comes in is a dense tensor."""
-    nodes, dense = x
+    layer: Layer, values: Tensor, norm: nn.LayerNorm | None, nodes: int, *, dense: bool, last: bool, narrow: bool
+) -> CompiledLayer:
+    """A described layer with Â of these values; ``dense``: whether its input is a dense tensor."""
     weight, bias = _copy(layer.weight), _copy(layer.bias)
-    more = {"root": None if layer.root is None else _copy(layer.root)}
+    optional = {"root": None if layer.root is None else _copy(layer.root)}
     if norm is not None:
-        more |= {"norm_weight": _copy(norm.weight), "norm_bias": _copy(norm.bias)}
-    if isinstance(layer, GATLayer):
-        ends = [torch.block_diag(*part.detach().cpu()) for part in (layer.attend_source, layer.attend_target)]
-        attend = torch.cat([end.view(layer.heads, -1).t() for end in ends], dim=1)
-        return Attention(values, weight, bias, attend.contiguous(), **more, elu=not last, narrow=narrow)
-    first = dense and sums_first(nodes, nodes, nnz, weight.shape[0], weight.shape[1])
-    return Convolution(values, weight, bias, **more, sum_first=first, relu=not last, narrow=narrow)
+        optional |= {"norm_weight": _copy(norm.weight), "norm_bias": _copy(norm.bias)}
+    if layer.attention is not None:
+        blocks = [torch.block_diag(*vectors.detach().cpu()).t() for vectors in layer.attention]
+        attend = torch.cat(blocks, dim=1).contiguous()
+        return Attention(values, weight, bias, attend, **optional, elu=not last, narrow=narrow)
+    sum_first = dense and sums_first(nodes, nodes, values.numel(), weight.shape[0], weight.shape[1])
+    return Convolution(values, weight, bias, **optional, sum_first=sum_first, relu=not last, narrow=narrow)
 
 
 def _copy(parameter: Tensor) -> Tensor:
@@ -219,7 +201,7 @@ def _copy(parameter: Tensor) -> Tensor:
 
 
 def as_operand(x: Features) -> Operand:
-    """Features in the form that the layers take."""
+    """Features in the form that compiled layers take."""
     if isinstance(x, SparseFeatures):
         return SparseRows(Rows(x.pattern.crow.int(), x.pattern.col.int()), x.values.float(), x.shape[1])
     return x

@@ -1,4 +1,4 @@
-"""Orders of the nodes: neighbours that stand close together in memory are found in the cache."""
+"""Orders of the nodes: neighbours that are close in memory are more often in the cache."""
 
 from collections.abc import Callable
 
@@ -15,12 +15,12 @@ PART = 2**18  # bytes of features in a part of METIS: half of a small second-lev
 
 
 def natural(edges: EdgeSet, width: int) -> Tensor:
-    """As the data has them."""
+    """The order of the data."""
     return torch.arange(edges.num_nodes)
 
 
 def degree(edges: EdgeSet, width: int) -> Tensor:
-    """Hubs first: what most rows read stays together, and stays in the cache."""
+    """Hubs first: the features that most rows read are close together and stay in the cache."""
     return torch.sort(edges.degree, descending=True, stable=True).indices
 
 
@@ -33,7 +33,7 @@ def rcm(edges: EdgeSet, width: int) -> Tensor:
 
 
 def parts(edges: EdgeSet, width: int) -> Tensor:
-    """Parts of METIS one after another, so small that the features of one fit the cache."""
+    """One part of METIS after another, each so small that its features fit into the cache."""
     count = max(2, min(1024, -(-edges.num_nodes * width * 4 // PART)))
     return torch.sort(metis(edges, min(count, edges.num_nodes)), stable=True).indices
 

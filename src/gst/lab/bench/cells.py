@@ -1,4 +1,4 @@
-"""A cell of an experiment: one run, described down to the last setting, and the key by which it is known."""
+"""One cell of an experiment: a single run, fully described, and the key that identifies it."""
 
 import hashlib
 import json
@@ -11,31 +11,30 @@ from typing import Any
 from gst.base.errors import InputError
 from gst.base.names import normal
 from gst.base.versions import versions
-from gst.lab.bench.rows import Row
+from gst.lab.bench.rows import NAMING, Row
 from gst.train.presets import preset
 
-FILTERS = ("dataset", "backbone", "method", "recipe", "sparsity", "seed", "variation")
+FILTERS = ("dataset", "backbone", "method", "sparsity", "seed", "variation")
 
 
 @dataclass(frozen=True)
 class Cell:
-    """What to run. Everything but ``experiment`` and ``profile`` decides the result, the data set by its content."""
+    """A run to do. All fields but ``experiment`` and ``profile`` decide its result; the data set by its content."""
 
     experiment: str
     profile: str
     dataset: str
     backbone: str
     method: str
-    recipe: str
     sparsity: float
     seed: int
-    variation: dict[str, Any] = field(default_factory=dict)  # settings of GST, or "relocated", "rounds"
-    settings: dict[str, Any] = field(default_factory=dict)  # of training, beside those of the variation
-    options: dict[str, Any] = field(default_factory=dict)  # of the method itself
+    variation: dict[str, Any] = field(default_factory=dict)  # varied arguments, or "relocated", "rounds"
+    settings: dict[str, Any] = field(default_factory=dict)  # of training and batching
+    options: dict[str, Any] = field(default_factory=dict)  # of the method
     spectrum: bool = False  # whether eigenvalues are compared as well
 
     def key(self, data: str) -> str:
-        """Hash of configuration, data (its fingerprint) and versions; the same work has the same key everywhere."""
+        """Hash of the configuration, the data (its fingerprint) and the versions: equal for equal work."""
         work = {name: value for name, value in asdict(self).items() if name not in ("experiment", "profile", "dataset")}
         text = json.dumps({**work, "data": data, "versions": self.versions}, sort_keys=True)
         return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
@@ -43,66 +42,70 @@ class Cell:
     @property
     def versions(self) -> str:
         """Of the code that decides the result."""
-        algorithm = self.recipe if self.recipe not in ("", "paper") else self.method
         batch = {**preset(self.dataset, self.backbone), **self.settings}.get("batch", "full")
-        return versions(self.dataset, self.backbone, batch, algorithm)
+        return versions(self.dataset, self.backbone, batch, self.method)
 
     @property
-    def varied(self) -> str:
-        """The variation as text."""
+    def variation_text(self) -> str:
+        """``name=value;…``, as in a row."""
         return ";".join(f"{name}={value}" for name, value in self.variation.items())
 
     @property
     def command(self) -> str:
-        """What runs this cell alone."""
-        words = {name: _word(self, name) for name in FILTERS}
-        only = ",".join(f"{name}={word}" for name, word in words.items() if word)
+        """Runs this cell alone."""
+        values = {name: _text(self, name) for name in FILTERS}
+        only = ",".join(f"{name}={value}" for name, value in values.items() if value)
         seeds = ["--seeds", str(self.seed + 1)]
         return shlex.join(["gst", "bench", self.experiment, "--profile", self.profile, *seeds, "--only", only])
 
-    def row(self, **found: Any) -> Row:
-        """The row of this cell with what was found."""
-        names = ("experiment", "profile", "dataset", "backbone", "method", "recipe", "sparsity", "seed")
-        named = {name: getattr(self, name) for name in names}
-        now = datetime.now(UTC).isoformat(timespec="seconds")
-        return Row(**named, variation=self.varied, versions=self.versions, finished=now, command=self.command, **found)
+    def row(self, **measured: Any) -> Row:
+        """The row of this cell with what was measured."""
+        names = {name: getattr(self, name) for name in NAMING}
+        return Row(
+            **names,
+            variation=self.variation_text,
+            versions=self.versions,
+            finished=datetime.now(UTC).isoformat(timespec="seconds"),
+            command=self.command,
+            **measured,
+        )
 
     @property
     def group(self) -> tuple[Any, ...]:
-        """Cells of one group share a model, an anchor or a path of removals: one worker runs them one by one."""
-        shared = {name: value for name, value in self.variation.items() if name == "relocated"}
-        return self.dataset, self.backbone, self.method, self.seed, str(shared)
+        """Cells of one group share a model, an anchor or a path of removals; one worker runs them in turn."""
+        relocated = {name: value for name, value in self.variation.items() if name == "relocated"}
+        return self.dataset, self.backbone, self.method, self.seed, str(relocated)
 
 
-def groups(cells: Iterable[Cell]) -> list[list[Cell]]:
+def group_cells(cells: Iterable[Cell]) -> list[list[Cell]]:
     """Cells by group, in the order of their first cells."""
-    found: dict[tuple[Any, ...], list[Cell]] = {}
+    groups: dict[tuple[Any, ...], list[Cell]] = {}
     for cell in cells:
-        found.setdefault(cell.group, []).append(cell)
-    return list(found.values())
+        groups.setdefault(cell.group, []).append(cell)
+    return list(groups.values())
 
 
-def chosen(cells: Iterable[Cell], only: str | None) -> Iterator[Cell]:
-    """Those that a filter such as ``dataset=cora,backbone=gcn`` names; a name given twice means either.
+def filter_cells(cells: Iterable[Cell], only: str | None) -> Iterator[Cell]:
+    """The cells that match a filter such as ``dataset=cora,backbone=gcn``; a name given twice means either value.
 
-    >>> cells = [Cell("rq1", "quick", "Cora", "gcn", "gst", "paper", s, 0) for s in (0.1, 0.2, 0.3)]
-    >>> [cell.sparsity for cell in chosen(cells, "dataset=cora,sparsity=0.1,sparsity=0.3")]
+    >>> cells = [Cell("rq1", "quick", "Cora", "gcn", "gst", s, 0) for s in (0.1, 0.2, 0.3)]
+    >>> [cell.sparsity for cell in filter_cells(cells, "dataset=cora,sparsity=0.1,sparsity=0.3")]
     [0.1, 0.3]
     """
-    wanted: dict[str, set[str]] = {}
+    accepted: dict[str, set[str]] = {}
     for part in filter(None, (part.strip() for part in (only or "").split(","))):
         name, equals, value = (piece.strip() for piece in part.partition("="))
         if not equals or name not in FILTERS:
             raise InputError(f"--only {part!r}: NAME=VALUE is needed, NAME one of {', '.join(FILTERS)}")
-        wanted.setdefault(name, set()).add(_plain(value))
-    return (cell for cell in cells if all(_plain(_word(cell, name)) in values for name, values in wanted.items()))
+        accepted.setdefault(name, set()).add(_normalised(value))
+    return (cell for cell in cells if all(_normalised(_text(cell, name)) in accepted[name] for name in accepted))
 
 
-def _word(cell: Cell, name: str) -> str:
-    return cell.varied if name == "variation" else str(getattr(cell, name))
+def _text(cell: Cell, name: str) -> str:
+    return cell.variation_text if name == "variation" else str(getattr(cell, name))
 
 
-def _plain(value: str) -> str:
+def _normalised(value: str) -> str:
     try:
         return repr(float(value))
     except ValueError:

@@ -17,14 +17,20 @@ from gst.base.errors import InputError
 from gst.base.memory import reuse_memory
 from gst.lab.bench.cells import Cell
 from gst.lab.bench.rows import Row
+from gst.lab.bench.work import run_cell
 
-ATTEMPTS = 3  # of a cell whose worker dies; then it counts as failed
+try:
+    from multiprocessing import forkserver
+except ImportError:  # not available on this platform
+    forkserver = None  # type: ignore[assignment]
+
+ATTEMPTS = 3  # for a cell whose worker dies; then it counts as failed
 Engine = Callable[[list[list[Cell]], int, Path | None], Iterator[Row]]
 
 
 @dataclass
 class Worker:
-    """A process, the pipe to it, the cells it has been given and how often the first of them was tried."""
+    """A process, the pipe to it, the cells assigned to it and the number of attempts at the first of them."""
 
     process: Any
     pipe: Connection
@@ -33,23 +39,23 @@ class Worker:
 
 
 def local(groups: list[list[Cell]], workers: int, root: Path | None) -> Iterator[Row]:
-    """One cell at a time in each of so many processes, the cells of a group in one process; rows as they come."""
+    """Runs cells in ``workers`` processes, each group in one process; yields rows as they finish."""
     waiting = list(groups)
     running = {worker.pipe: worker for worker in (_start(root) for _ in range(min(workers, len(groups))))}
     try:
         for worker in running.values():
-            _give(worker, waiting)
+            _assign(worker, waiting)
         while running:
             for pipe in wait(list(running)):
                 worker = running.pop(cast(Connection, pipe))
-                row, alive = _take(worker)
+                row, alive = _receive(worker)
                 if row is not None:
                     worker.cells, worker.attempts = worker.cells[1:], 0
                 if worker.cells or waiting:
                     if not alive:
                         worker = replace(_start(root), cells=worker.cells, attempts=worker.attempts)
                     running[worker.pipe] = worker
-                    _give(worker, waiting)
+                    _assign(worker, waiting)
                 else:
                     worker.pipe.close()
                 if row is not None:
@@ -60,45 +66,43 @@ def local(groups: list[list[Cell]], workers: int, root: Path | None) -> Iterator
             worker.process.join()
 
 
-def _take(worker: Worker) -> tuple[Row | None, bool]:
-    """The row it sends, and whether it lives; of one that died, no row if its cell is to be tried again."""
+def _receive(worker: Worker) -> tuple[Row | None, bool]:
+    """A worker's row and whether it is alive; no row of a dead one whose cell is to be tried again."""
     try:
         return worker.pipe.recv(), True
     except (EOFError, OSError):
         worker.process.join()
         code = worker.process.exitcode
         died = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
-        given_up = worker.attempts >= ATTEMPTS
-        return worker.cells[0].row(status="failed", reason=f"its worker {died}") if given_up else None, False
+        last = worker.attempts >= ATTEMPTS
+        return worker.cells[0].row(status="failed", reason=f"its worker {died}") if last else None, False
 
 
-def _give(worker: Worker, waiting: list[list[Cell]]) -> None:
-    """Sends the next cell of its group, or the first of the next group."""
+def _assign(worker: Worker, waiting: list[list[Cell]]) -> None:
+    """Sends the next cell of the worker's group, or the first of the next group."""
     worker.cells = worker.cells or waiting.pop(0)
     worker.attempts += 1
-    with suppress(OSError):  # it has died: the pipe will say so
+    with suppress(OSError):  # it has died: reading the pipe will show it
         worker.pipe.send(worker.cells[0])
 
 
-def nursery() -> Any:
-    """Where workers come from: if it can be had, a server that imports everything once, for them to be copies of.
+def worker_context() -> Any:
+    """The multiprocessing context of workers: a fork server that has imported everything, where there is one.
 
-    It begins to do so now: whoever calls this early has it import while the plan is made.
+    The server starts importing at once, so an early call lets it work while the plan is made.
     """
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ.setdefault(name, "1")
-    if "forkserver" not in multiprocessing.get_all_start_methods():
+    if forkserver is None:
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
-    from multiprocessing import forkserver  # noqa: PLC0415 - not to be had everywhere
-
     context.set_forkserver_preload(["gst.lab.bench.work"])
     forkserver.ensure_running()
     return context
 
 
 def _start(root: Path | None) -> Worker:
-    context = nursery()
+    context = worker_context()
     here, there = context.Pipe()
     process = context.Process(target=_work, args=(there, root), daemon=True)
     process.start()
@@ -107,39 +111,36 @@ def _start(root: Path | None) -> Worker:
 
 
 def _work(pipe: Connection, root: Path | None) -> None:
-    """A worker: runs what it is sent. When its parent dies, so does it, even amid a cell."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends this one
+    """The main function of a worker: runs the cells it receives and exits with its parent, even during a cell."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is handled by the parent, which ends this process
     reuse_memory()
-    todo: queue.SimpleQueue[Cell] = queue.SimpleQueue()
+    received: queue.SimpleQueue[Cell] = queue.SimpleQueue()
 
     def listen() -> None:
         try:
             while True:
-                todo.put(pipe.recv())
+                received.put(pipe.recv())
         except (EOFError, OSError):
             os._exit(0)
 
     threading.Thread(target=listen, daemon=True).start()
-    from gst.lab.bench.work import run_cell  # noqa: PLC0415 - heavy, and not needed where cells are handed out
-
     while True:
-        pipe.send(run_cell(todo.get(), root))
+        pipe.send(run_cell(received.get(), root))
 
 
 def on_ray(groups: list[list[Cell]], workers: int, root: Path | None) -> Iterator[Row]:
-    """The same as tasks of Ray, one a cell, so many at a time; Ray itself redoes those of a worker that dies."""
+    """Runs each cell as a Ray task, ``workers`` at a time; Ray repeats the tasks of a worker that dies."""
     try:
         import ray  # noqa: PLC0415 - an extra
     except ImportError:
         raise InputError("--engine ray needs Ray: pip install 'graph-sparse-training[ray]'") from None
-    from gst.lab.bench.work import run_cell  # noqa: PLC0415
 
-    begun = not ray.is_initialized()
-    if begun:
+    started_here = not ray.is_initialized()
+    if started_here:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         address = os.environ.get("RAY_ADDRESS")
-        mine: dict[str, Any] = {} if address else {"num_cpus": workers, "include_dashboard": False}
-        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, **mine)
+        cluster: dict[str, Any] = {} if address else {"num_cpus": workers, "include_dashboard": False}
+        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, **cluster)
     task: Any = ray.remote(num_cpus=1, max_retries=ATTEMPTS - 1)(run_cell)
     waiting = list(groups)
     running: dict[Any, list[Cell]] = {}
@@ -157,7 +158,7 @@ def on_ray(groups: list[list[Cell]], workers: int, root: Path | None) -> Iterato
                 if cells[1:]:
                     running[task.remote(cells[1], root)] = cells[1:]
     finally:
-        if begun:
+        if started_here:
             ray.shutdown()
 
 

@@ -3,36 +3,34 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import product
-from typing import Any, get_args
+from typing import Any
 
 from gst.base.names import resolve_name
 from gst.lab.bench.cells import Cell
 from gst.methods import METHODS
-from gst.train.settings import Settings
 
-RECIPES: tuple[str, ...] = get_args(Settings.model_fields["recipe"].annotation)
 TENTHS = tuple(n / 10 for n in range(1, 9))
-ROUNDS = (1, 3, 5, 7, 9, 11, 13)  # of lottery tickets, those of the paper's table
+ROUNDS = (1, 3, 5, 7, 9, 11, 13)  # of lottery tickets, as in the paper's table
 
-VALUED = ("ugs", "wd-glt", "mgspar")  # give every edge a value of its own …
-WHOLE = {"batch": "full", "setting": "transductive"}  # … which takes the whole graph at once
+EDGE_VALUES = ("ugs", "wd-glt", "mgspar")  # learn one value per edge, …
+WHOLE = {"batch": "full", "inductive": False}  # … for which they need the whole graph at once
 
 Variations = tuple[dict[str, Any], ...]
-AS_IT_IS: Variations = ({},)
+UNVARIED: Variations = ({},)
 
 
 @dataclass(frozen=True)
 class Profile:
-    """How large everything is. ``small`` and ``large`` name the graphs of the paper's two halves."""
+    """The size of an experiment. ``small`` and ``large`` name the data sets of the paper's two halves."""
 
     seeds: int
     small: tuple[str, ...]
     large: tuple[str, ...]
-    settings: dict[str, Any] = field(default_factory=dict)
-    widths: dict[str, int] = field(default_factory=dict)  # hidden, where a data set has its own
-    options: dict[str, dict[str, Any]] = field(default_factory=dict)  # by method, or by "method data set"
-    large_settings: dict[str, Any] | None = None  # of large graphs instead; {}: those that go with the data set
-    thin: bool = False  # only the first and the last of everything that is a scale
+    settings: dict[str, Any] = field(default_factory=dict)  # of training; {}: the presets of the data set
+    widths: dict[str, int] = field(default_factory=dict)  # hidden, for single data sets
+    options: dict[str, dict[str, Any]] = field(default_factory=dict)  # by method, or by "method dataset"
+    large_settings: dict[str, Any] | None = None  # instead of ``settings`` on large graphs; {}: the presets
+    thin: bool = False  # only the first and the last value of every scale
 
 
 PROFILES = {
@@ -40,10 +38,12 @@ PROFILES = {
         seeds=1,
         small=("digits:nodes=900",),
         large=("digits:nodes=900",),
-        settings={"hidden": 16, "lr": 0.01, "anchor_epochs": 4, "sparse_epochs": 4, "interval": 2, "turns": 1},
+        settings={"hidden": 16, "lr": 0.01, "anchor_epochs": 4, "sparse_epochs": 4},
         options={
+            **{method: {"interval": 2} for method in ("gst", "snip", "set", "snfs", "rigl", "mest")},
+            "retrain": {"turns": 1},
             "ugs": {"prune_ratio": 0.3, "round_epochs": 2},
-            "wd-glt": {"prune_ratio": 0.3, "round_epochs": 2, "sample": 16},
+            "wd-glt": {"prune_ratio": 0.3, "round_epochs": 2, "sample_size": 16},
             "mgspar": {"prune_ratio": 0.3, "inner_steps": 2, "meta_epochs": 1},
         },
         thin=True,
@@ -55,7 +55,7 @@ PROFILES = {
         settings={"hidden": 64, "lr": 0.01, "anchor_epochs": 100, "sparse_epochs": 100},
         widths={"PubMed": 32},
         large_settings={},
-        # half as many rounds: every epoch of WD-GLT passes over all nodes twice, and those of large graphs take long
+        # half as many rounds: an epoch of WD-GLT passes over all nodes twice, and epochs on large graphs take long
         options={
             "wd-glt PubMed": {"prune_ratio": 0.1},
             "ugs Computers": {"prune_ratio": 0.1, "round_epochs": 30},
@@ -72,21 +72,20 @@ PROFILES = {
 
 @dataclass(frozen=True)
 class Grid:
-    """All combinations of these. Data sets that a profile does not have are left out; ``()`` means all of them."""
+    """All combinations of these values. ``datasets`` selects from the profile's; ``()`` means all of them."""
 
     size: str  # "small" or "large"
     backbones: tuple[str, ...]
     methods: tuple[str, ...]
     sparsities: tuple[float, ...]
     datasets: tuple[str, ...] = ()
-    recipes: tuple[str, ...] = ("paper",)
-    variations: Variations = AS_IT_IS
+    variations: Variations = UNVARIED
     spectrum: bool = False
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """What a figure or table of the paper shows, and the grids that it takes."""
+    """A figure or table of the paper, and the grids it needs."""
 
     title: str
     grids: tuple[Grid, ...]
@@ -96,8 +95,8 @@ def _grid_of(**scales: tuple[Any, ...]) -> Variations:
     return tuple(dict(zip(scales, values, strict=True)) for values in product(*scales.values()))
 
 
-# GAT before GIN: the kernels of its search are others than GCN's, so at first two workers do not compile the same
-_ACCURACY = Grid("small", ("gcn", "gat", "gin"), tuple(METHODS), TENTHS, recipes=RECIPES)
+# GAT before GIN: it shares no kernels with GCN, so that two workers do not start by compiling the same ones
+_ACCURACY = Grid("small", ("gcn", "gat", "gin"), tuple(METHODS), TENTHS)
 _PERTURBED = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4)
 _ABLATED: Variations = ({}, {"tune": False}, {"semantic": False}, {"topology": False})
 
@@ -126,9 +125,8 @@ EXPERIMENTS = {
             Grid(
                 "large",
                 ("sage", "cluster-gcn"),
-                ("local-similarity", "dspar", "ugs", "gst"),
+                ("local-similarity", "dspar", "ugs", "gst", "deploy", "retrain"),
                 TENTHS[:6],
-                recipes=RECIPES,
             ),
         ),
     ),
@@ -136,7 +134,11 @@ EXPERIMENTS = {
         "relative error of the largest and smallest eigenvalues",
         (
             Grid(
-                "small", ("gcn", "gin"), ("gst", "ugs", "local-similarity"), (0.2, 0.5), recipes=RECIPES, spectrum=True
+                "small",
+                ("gcn", "gin"),
+                ("gst", "deploy", "retrain", "ugs", "local-similarity"),
+                (0.2, 0.5),
+                spectrum=True,
             ),
         ),
     ),
@@ -146,7 +148,7 @@ EXPERIMENTS = {
         (Grid("small", ("gcn", "gat"), ("gst",), (0.1, 0.2, 0.3), variations=_grid_of(relocated=_PERTURBED)),),
     ),
     "rq4-tickets": Experiment(
-        "lottery tickets of UGS, with its own graph and with that of GST",
+        "lottery tickets of UGS, on its graph and on the graph of GST",
         (Grid("small", ("gcn",), ("ugs", "ugs+gst"), (), variations=_grid_of(rounds=ROUNDS)),),
     ),
     "rq5-ablation": Experiment(
@@ -191,22 +193,24 @@ def cells_of(experiment: str, profile: str = "quick", seeds: int | None = None) 
 
 def _cells(experiment: str, size: str, grid: Grid, seeds: int | None) -> Iterator[Cell]:
     profile = PROFILES[size]
-    everything = profile.small if grid.size == "small" else profile.large
-    datasets = everything if profile.thin else [d for d in everything if not grid.datasets or d in grid.datasets]
+    available = profile.small if grid.size == "small" else profile.large
+    datasets = available if profile.thin else [d for d in available if not grid.datasets or d in grid.datasets]
     scale = _thin if profile.thin else tuple
     for dataset, backbone, seed, method in product(
         datasets, grid.backbones, range(seeds or profile.seeds), grid.methods
     ):
-        own = profile.large_settings if grid.size == "large" else None
-        settings = dict(profile.settings if own is None else own)
+        large = profile.large_settings if grid.size == "large" else None
+        settings = dict(profile.settings if large is None else large)
         if dataset in profile.widths:
             settings["hidden"] = profile.widths[dataset]
-        ticket = method.split("+")[0]
-        if ticket in VALUED and dataset.startswith("ogbn"):
+        parts = method.split("+")
+        if parts[0] in EDGE_VALUES and dataset.startswith("ogbn"):
             settings |= WHOLE
-        options = {**profile.options.get(ticket, {}), **profile.options.get(f"{ticket} {dataset}", {})}
-        for recipe, variation in product(grid.recipes if method == "gst" else ("",), scale(grid.variations)):
-            if "rounds" in variation:  # 5 % of the edges and 20 % of the weights go each time
+        options: dict[str, Any] = {}
+        for part in parts:
+            options |= profile.options.get(part, {}) | profile.options.get(f"{part} {dataset}", {})
+        for variation in scale(grid.variations):
+            if "rounds" in variation:  # each round prunes 5 % of the edges and 20 % of the weights
                 sparsities: tuple[float, ...] = (round(1 - 0.95 ** variation["rounds"], 4),)
                 options = {**options, "prune_ratio": 0.05, "weight_prune_ratio": 0.2}
             else:
@@ -218,7 +222,6 @@ def _cells(experiment: str, size: str, grid: Grid, seeds: int | None) -> Iterato
                     dataset,
                     backbone,
                     method,
-                    recipe,
                     sparsity,
                     seed,
                     variation,

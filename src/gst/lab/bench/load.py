@@ -1,4 +1,4 @@
-"""Rows from wherever they are: a store of ``gst bench``, a CSV file, a folder of either."""
+"""Reads rows from a store of ``gst bench``, a CSV file, or a folder of both."""
 
 import math
 from collections.abc import Iterable
@@ -18,21 +18,21 @@ _STORES = (".db", ".sqlite", ".sqlite3")
 
 @dataclass(frozen=True)
 class Loaded:
-    """Rows and where they came from."""
+    """Rows and the files they came from."""
 
     rows: list[Row]
     sources: list[str]  # names of the files read
-    skipped: list[str]  # CSV files of a folder that hold something else
+    skipped: list[str]  # CSV files of the folder that hold something else
 
 
 def load_rows(path: Path) -> Loaded:
-    """All rows at this place, each run of an experiment once; where it failed and was done again, the one done."""
+    """All rows of a file or folder, each run of an experiment once; a finished row replaces a failed one."""
     if path.is_dir():
         files = sorted(f for f in path.iterdir() if f.suffix == ".csv" or f.suffix in _STORES)
     elif path.exists():
         files = [path]
     else:
-        raise InputError(f"{path} is not there: a store of gst bench, a CSV file or a folder of them is needed")
+        raise InputError(f"{path} does not exist: a store of gst bench, a CSV file or a folder of them is needed")
     rows: dict[object, Row] = {}
     read, skipped = [], []
     for file in files:
@@ -41,16 +41,16 @@ def load_rows(path: Path) -> Loaded:
             continue
         read.append(file.name)
         for row in map(_finite, _read(file)):
-            name = (row.experiment, row.profile, row.key) if row.key else (file.name, len(rows))
-            if name not in rows or rows[name].status != "done":
-                rows[name] = row
+            run = (row.experiment, row.profile, row.key) if row.key else (file.name, len(rows))
+            if run not in rows or rows[run].status != "done":
+                rows[run] = row
     if not rows:
         raise InputError(f"{path} holds no rows of gst bench")
     return Loaded(list(rows.values()), read, skipped)
 
 
-def apart(rows: Iterable[Row]) -> list[Row]:
-    """Rows of earlier versions of the code under a profile of their own: shown as such, never mixed with others."""
+def separate_versions(rows: Iterable[Row]) -> list[Row]:
+    """Rows of earlier versions of the code go into a separate profile, so that they are never mixed with others."""
     return [row if is_current(row.versions) else replace(row, profile=f"{row.profile}, earlier code") for row in rows]
 
 
@@ -64,8 +64,8 @@ def _is_store(file: Path) -> bool:
 
 
 def _finite(row: Row) -> Row:
-    """A number that is none was not measured, nor was a fact that is no table of facts."""
-    bad = [n for n, value in vars(row).items() if isinstance(value, float) and not math.isfinite(value)]
+    """NaN and infinity count as not measured, and so do facts that are not a mapping."""
+    bad = [name for name, value in vars(row).items() if isinstance(value, float) and not math.isfinite(value)]
     if {"sparsity", "seed"} & set(bad):
         raise InputError(f"a row of {row.dataset!r} has sparsity {row.sparsity}: a finite number is needed")
     empty: dict[str, Any] = dict.fromkeys(bad)

@@ -1,6 +1,6 @@
-"""What one run leaves behind: a row, the same in the store and in a CSV file.
+"""One row per run, the same in the store and in a CSV file.
 
-Where a row is written, a checksum of its words stands beside it, so that a changed digit is never taken for a result.
+A written row carries a checksum of its texts, so that a changed digit is never taken for a result.
 """
 
 import csv
@@ -21,10 +21,10 @@ from gst.storage import files
 
 @dataclass(frozen=True)
 class Row:
-    """One run. None is "not measured"; scores are per cent, as everywhere.
+    """One run. None is "not measured"; scores are per cent.
 
-    >>> row = Row("rq1", "smoke", "digits", "gcn", "gst", "paper", 0.5, 0, test=81.2)
-    >>> Row.from_words(row.words()) == row, row.words()["test"], row.words()["warm_test"]
+    >>> row = Row("rq1", "smoke", "digits", "gcn", "gst", 0.5, 0, test=81.2)
+    >>> Row.from_texts(row.texts()) == row, row.texts()["test"], row.texts()["warm_test"]
     (True, '81.2', '')
     """
 
@@ -33,10 +33,9 @@ class Row:
     dataset: str
     backbone: str
     method: str
-    recipe: str  # of GST; empty for the others
-    sparsity: float  # share of edges to remove, as asked
+    sparsity: float  # share of edges to remove, as requested
     seed: int
-    variation: str = ""  # "name=value;…", what else this experiment changes
+    variation: str = ""  # "name=value;…": what else the experiment varies
     status: str = "done"  # or "failed"
     reason: str = ""  # of a failure
     edges_total: int | None = None
@@ -50,74 +49,70 @@ class Row:
     warm_test: float | None = None
     dense_val: float | None = None  # E + D epochs on the full graph
     dense_test: float | None = None
-    agreement: float | None = None  # share of all nodes that the returned model answers as the dense one, 0 to 1
-    seconds: float | None = None  # of the method, as if nothing had been shared with other runs
+    agreement: float | None = None  # share of all nodes that the returned model predicts as the dense one, 0 to 1
+    seconds: float | None = None  # of the method, including what other runs share with it
     spectrum_top: float | None = None  # mean relative error of the largest eigenvalues
     spectrum_bottom: float | None = None  # and of the smallest above zero
     macs_dense: float | None = None
-    macs_sparse: float | None = None  # what the sparse graph truly takes
+    macs_sparse: float | None = None  # counted on the sparse graph
     macs_paper: float | None = None  # by the paper's convention
     dense_ms: float | None = None  # one forward pass of the returned model on the full graph
     sparse_ms: float | None = None
     weight_sparsity: float | None = None  # share of weights removed, of lottery tickets
-    facts: dict[str, Any] = field(default_factory=dict)  # whatever is longer than a number
-    versions: str = ""  # of the code that decides the bits, see gst.base.versions
+    facts: dict[str, Any] = field(default_factory=dict)  # anything longer than a number
+    versions: str = ""  # of the code that decides the numbers, see gst.base.versions
     code: str = ""  # version of gst and hash of its sources
     command: str = ""
     environment: str = ""
     finished: str = ""  # ISO time
     key: str = ""  # hash of configuration, data and code version
 
-    def words(self) -> dict[str, str]:
-        """As text: floats as repr, facts as JSON, empty for what was not measured."""
+    def texts(self) -> dict[str, str]:
+        """Every field as text: floats as repr, facts as JSON, empty for what was not measured."""
         return {name: _text(name, value) for name, value in vars(self).items()}
 
     def cells(self) -> dict[str, str]:
-        """The same for a CSV file, which may be opened by a spreadsheet: no text is a formula."""
-        return {name: as_cell(word) if KINDS[name] is str else word for name, word in self.words().items()}
+        """The same for a CSV file, with texts quoted that a spreadsheet would take for formulas."""
+        return {name: as_cell(text) if KINDS[name] is str else text for name, text in self.texts().items()}
 
     @classmethod
-    def from_words(cls, words: dict[str, Any]) -> "Row":
-        """The row that such text, or values of their own kind, mean; columns it lacks are not measured."""
-        return cls(**{name: _value(name, words[name]) for name in COLUMNS if words.get(name) is not None})
+    def from_texts(cls, texts: dict[str, Any]) -> "Row":
+        """The row of such texts, or of values of the right type; missing columns are "not measured"."""
+        return cls(**{name: _value(name, texts[name]) for name in COLUMNS if texts.get(name) is not None})
 
     def sealed(self) -> dict[str, str]:
-        """``words`` and their ``checksum``: what is written to a CSV file."""
-        return {**self.words(), CHECKSUM: self.checksum()}
+        """``texts`` and their ``checksum``: what is written to a CSV file."""
+        return {**self.texts(), CHECKSUM: self.checksum()}
 
     def checksum(self) -> str:
-        """Of the words; empty ones do not count, so that columns may be added."""
-        filled = {name: word for name, word in self.words().items() if word}
+        """Of the texts; empty ones do not count, so that columns may be added."""
+        filled = {name: text for name, text in self.texts().items() if text}
         return files.digest(json.dumps(filled, sort_keys=True).encode())
 
     @classmethod
-    def from_sealed(cls, words: dict[str, Any], where: str, must: bool = True) -> "Row":
-        """The row of words that, if they ``must``, have their checksum; one line says where they do not."""
+    def from_sealed(cls, texts: dict[str, Any], where: str, must: bool = True) -> "Row":
+        """The row of these texts, whose checksum has to match if it ``must``; errors say ``where`` it does not."""
         try:
-            row = cls.from_words(words)
-            whole = not must or row.checksum() == words.get(CHECKSUM)
+            row = cls.from_texts(texts)
+            intact = not must or row.checksum() == texts.get(CHECKSUM)
         except (ValueError, TypeError, OverflowError, RecursionError) as error:
             raise DamagedError(f"{where} is damaged: {one_line(error)}") from None
-        if not whole:
-            raise DamagedError(f"{where} is damaged: it does not have the checksum it was written with")
+        if not intact:
+            raise DamagedError(f"{where} is damaged: its checksum does not match")
         return row
-
-    def variations(self) -> dict[str, str]:
-        """``variation`` by name."""
-        return dict(part.split("=", 1) for part in self.variation.split(";") if part)
 
 
 COLUMNS = tuple(column.name for column in fields(Row))
 CHECKSUM = "checksum"
 WRITTEN = (*COLUMNS, CHECKSUM)
-NEEDED = COLUMNS[:8]  # what names a run
-MOST_LINE = 2**20  # characters of a line; facts are kilobytes
+NAMING = COLUMNS[:7]  # what names a run
+MAX_LINE = 2**20  # characters; facts take kilobytes
 KINDS = {name: (get_args(kind) or (kind,))[0] for name, kind in get_type_hints(Row).items()}
 KINDS["facts"] = dict
 
 
 def _text(name: str, value: Any) -> str:
-    """One text for one meaning: 0 and 0.0 are the same sparsity."""
+    """Equal values have equal texts: 0 and 0.0 are the same sparsity."""
     kind = KINDS[name]
     if value is None or value == {}:
         return ""
@@ -126,22 +121,22 @@ def _text(name: str, value: Any) -> str:
     return repr(float(value)) if kind is float else str(kind(value))
 
 
-def _value(name: str, word: Any) -> Any:
+def _value(name: str, text: Any) -> Any:
     kind = KINDS[name]
     if kind is dict:
-        return json.loads(word) if word else {}
-    return None if word == "" and kind is not str else kind(word)
+        return json.loads(text) if text else {}
+    return None if text == "" and kind is not str else kind(text)
 
 
-def read_csv(path: Path, *, only: bool = False) -> list[Row]:
-    """The rows of a file; one clear line for a bad one. Only a file without the column may lack checksums.
+def read_csv(path: Path, *, strict: bool = False) -> list[Row]:
+    """The rows of a file. Checksums are required wherever the file has a column for them.
 
-    ``only``: refuses columns that a row does not have.
+    ``strict``: refuses columns that a row does not have.
     """
     try:
-        reader = csv.reader(_lines(path))
+        reader = csv.reader(read_lines(path))
         header = next(reader, [])
-        _check_header(path, header, only)
+        _check_header(path, header, strict)
         return [_row(header, line, f"{path}, line {reader.line_num},") for line in reader if line]
     except (ValueError, csv.Error) as error:
         if isinstance(error, InputError):
@@ -149,12 +144,11 @@ def read_csv(path: Path, *, only: bool = False) -> list[Row]:
         raise InputError(f"{path} is no record of gst bench: {error}") from None
 
 
-def _check_header(path: Path, header: list[str], only: bool) -> None:
-    if missing := [name for name in NEEDED if name not in header]:
+def _check_header(path: Path, header: list[str], strict: bool) -> None:
+    if missing := [name for name in NAMING if name not in header]:
         raise InputError(f"{path} is no record of gst bench: it has no column {missing[0]!r}")
-    if more := [name for name in header if only and name not in WRITTEN]:
-        more = [shown(name) for name in more]
-        raise InputError(f"{path} has a column {more[0]!r} of its own, which would be lost: choose another folder")
+    if strict and (extra := [shown(name) for name in header if name not in WRITTEN]):
+        raise InputError(f"{path} has an extra column {extra[0]!r}, which would be lost: choose another folder")
     if len(set(header)) < len(header):
         raise InputError(f"{path} is no record of gst bench: it has a column twice")
 
@@ -166,20 +160,20 @@ def _row(header: list[str], line: list[str], where: str) -> Row:
 
 
 def is_record(path: Path) -> bool:
-    """Whether the first line is that of such a file."""
+    """Whether the header is that of such a file."""
     try:
-        return set(NEEDED) <= set(next(csv.reader(_lines(path)), []))
+        return set(NAMING) <= set(next(csv.reader(read_lines(path)), []))
     except (ValueError, csv.Error):
         return False
 
 
-def _lines(path: Path) -> Iterator[str]:
-    """Lines of text of sensible length: what has no end of line is never read whole."""
+def read_lines(path: Path) -> Iterator[str]:
+    """Lines of a text file; a file without line ends is never read whole."""
     check_size(path)
     with io.TextIOWrapper(open_regular(path), encoding="utf-8", newline="") as file:
-        while line := file.readline(MOST_LINE):
-            if len(line) == MOST_LINE or "\0" in line:
-                raise ValueError(f"a line is longer than {MOST_LINE} characters or holds a NUL")
+        while line := file.readline(MAX_LINE):
+            if len(line) == MAX_LINE or "\0" in line:
+                raise ValueError(f"a line is longer than {MAX_LINE} characters or holds a NUL")
             yield line
 
 
@@ -188,13 +182,17 @@ def _from_cells(cells: dict[str, Any]) -> dict[str, Any]:
 
 
 def write_csv(path: Path, rows: Iterable[Row]) -> None:
-    """All of these rows, or the file as it was."""
-    lines = [_line(WRITTEN), *(_line([*row.cells().values(), row.checksum()]) for row in rows)]
-    files.write_bytes(path, "".join(lines).encode())
+    """Replaces the file by these rows in one step."""
+    write_lines(path, [WRITTEN, *([*row.cells().values(), row.checksum()] for row in rows)])
+
+
+def write_lines(path: Path, lines: Iterable[Iterable[str]]) -> None:
+    """Replaces a CSV file in one step: these cells, or the file as it was."""
+    files.write_bytes(path, "".join(map(_line, lines)).encode())
 
 
 def _line(cells: Iterable[str]) -> str:
-    r"""Ends in ``\n`` but is quoted as if in ``\r\n``: a lone ``\r`` in a text would else end it for its reader."""
+    r"""Ends in ``\n`` but is quoted as if in ``\r\n``: an unquoted ``\r`` in a text would end the line for readers."""
     text = io.StringIO(newline="")
     csv.writer(text).writerow(cells)
     return text.getvalue().removesuffix("\r\n") + "\n"

@@ -1,14 +1,14 @@
-"""From rows to tables: means over seeds, extreme sparsities, ranks."""
+"""Tables from rows: means over seeds, largest safe sparsities, ranks."""
 
 import statistics
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
+from gst.base.stats import TOLERANCE, Stat, difference, largest_safe, paired
 from gst.lab.bench.rows import Row
 
-EPSILON = 1.0  # points that count as no loss, the paper's "negligible"
-_GROUP = ("dataset", "backbone", "method", "recipe", "variation", "sparsity")
+_CONFIGURATION = ("dataset", "backbone", "method", "variation", "sparsity")
 _MEASURED = (
     *("test", "retrain_test", "warm_test", "dense_test"),
     *("spectrum_top", "spectrum_bottom", "macs_dense", "macs_sparse", "macs_paper"),
@@ -18,62 +18,78 @@ Line = dict[str, Any]
 
 
 def summarise(rows: Iterable[Row]) -> list[Line]:
-    """One line a configuration: the number of seeds, means, and sample standard deviations as ``…_sd``."""
-    by_name: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
+    """One line per configuration: the number of seeds, means, and sample standard deviations as ``…_sd``."""
+    grouped: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
     for row in rows:
         if row.status == "done":
-            by_name[tuple(getattr(row, name) for name in _GROUP)].append(row)
+            grouped[tuple(getattr(row, name) for name in _CONFIGURATION)].append(row)
     lines = []
-    for name, found in sorted(by_name.items()):
-        line: Line = {**dict(zip(_GROUP, name, strict=True)), "seeds": len(found)}
+    for configuration, group in sorted(grouped.items()):
+        line: Line = {**dict(zip(_CONFIGURATION, configuration, strict=True)), "seeds": len(group)}
         for column in _MEASURED:
-            values = [value for row in found if (value := getattr(row, column)) is not None]
-            if values:
-                line[column] = statistics.fmean(values)
-            if len(values) > 1:
-                line[f"{column}_sd"] = statistics.stdev(values)
+            stat = Stat.of(getattr(row, column) for row in group)
+            if stat is not None:
+                line[column] = stat.mean
+            if stat is not None and stat.sd is not None:
+                line[f"{column}_sd"] = stat.sd
         lines.append(line)
     return lines
 
 
-def efficiency(lines: Sequence[Line], epsilon: float = EPSILON) -> list[Line]:
-    """The paper's efficiency table: one line a data set, backbone, method and recipe.
+def by_seed(rows: Iterable[Row], column: str) -> dict[int, float]:
+    """One value per seed: the same run may belong to two experiments."""
+    values: dict[int, float] = {}
+    for row in rows:
+        value = getattr(row, column)
+        if value is not None:
+            values.setdefault(row.seed, value)
+    return values
 
-    ``extreme`` is the largest sparsity whose mean test score is within ``epsilon`` of the dense mean: of the returned
-    model, ``extreme_fresh`` of a freshly trained one, ``extreme_warm`` of a warm-started one; 0 where there is none.
-    Savings and speed-up are those at ``extreme``; by the paper's count, the saving is the sparsity itself. ``rank`` is
-    the mean over data sets of the place by ``extreme``, equals sharing the better place.
+
+def safe_sparsity(curve: dict[float, list[Row]], measure: str, tolerance: float = TOLERANCE) -> float | None:
+    """The largest sparsity of a curve without loss on validation, by the rule of ``gst search``; None: none is.
+
+    ``measure``: the prefix of the columns, ``""``, ``"retrain_"`` or ``"warm_"``.
     """
-    by_method: dict[tuple[str, ...], list[Line]] = defaultdict(list)
-    for line in (line for line in lines if "dense_test" in line):
-        by_method[tuple(line[name] for name in _GROUP[:4])].append(line)
+    losses = {s: paired(by_seed(rows, f"{measure}val"), by_seed(rows, "dense_val")) for s, rows in curve.items()}
+    return largest_safe({s: difference(values) for s, values in losses.items() if values}, tolerance)
+
+
+def efficiency(rows: Iterable[Row], tolerance: float = TOLERANCE) -> list[Line]:
+    """The paper's efficiency table: one line per data set, backbone and method.
+
+    ``safe`` is the largest safe sparsity of the returned model, ``safe_fresh`` of a freshly trained one, ``safe_warm``
+    of a warm-started one; 0 where none is safe. Savings and speed-up are those at ``safe``. ``rank`` is the mean over
+    data sets of the rank by ``safe``; ties share the better rank.
+    """
+    curves: dict[tuple[str, ...], dict[float, list[Row]]] = {}
+    for row in rows:
+        if row.status == "done" and row.dense_test is not None:
+            curve = curves.setdefault((row.dataset, row.backbone, row.method), defaultdict(list))
+            curve[row.sparsity].append(row)
     table = []
-    for name, curve in by_method.items():
-        at = {column: _extreme(curve, column, epsilon) for column in ("test", "retrain_test", "warm_test")}
-        found: Line = {
-            **dict(zip(_GROUP[:4], name, strict=True)),
-            "dense_test": statistics.fmean(line["dense_test"] for line in curve),
-            "extreme": at["test"]["sparsity"],
-            "extreme_fresh": at["retrain_test"]["sparsity"],
-            "extreme_warm": at["warm_test"]["sparsity"],
-        }
-        best = at["test"]
-        if "macs_sparse" in best:
-            found["macs_saving"] = 1 - best["macs_sparse"] / best["macs_dense"]
-        if "sparse_ms" in best:
-            found["speedup"] = best["dense_ms"] / best["sparse_ms"]
-        table.append(found)
+    for (dataset, backbone, method), curve in sorted(curves.items()):
+        safe, fresh, warm = (safe_sparsity(curve, measure, tolerance) for measure in ("", "retrain_", "warm_"))
+        dense = by_seed((row for group in curve.values() for row in group), "dense_test")
+        line: Line = {"dataset": dataset, "backbone": backbone, "method": method}
+        line |= {"dense_test": statistics.fmean(dense.values()), "safe": safe or 0.0}
+        line |= {"safe_fresh": fresh or 0.0, "safe_warm": warm or 0.0}
+        if safe is not None:
+            macs_dense, macs_sparse, dense_ms, sparse_ms = (
+                Stat.of(by_seed(curve[safe], column).values())
+                for column in ("macs_dense", "macs_sparse", "dense_ms", "sparse_ms")
+            )
+            if macs_dense and macs_sparse:
+                line["macs_saving"] = 1 - macs_sparse.mean / macs_dense.mean
+            if dense_ms and sparse_ms:
+                line["speedup"] = dense_ms.mean / sparse_ms.mean
+        table.append(line)
     for line in table:
-        alike = [o for o in table if o["backbone"] == line["backbone"]]
-        same = [o for o in alike if (o["method"], o["recipe"]) == (line["method"], line["recipe"])]
-        places = [
-            1 + sum(o["extreme"] > own["extreme"] for o in alike if o["dataset"] == own["dataset"]) for own in same
+        peers = [other for other in table if other["backbone"] == line["backbone"]]
+        ranks = [
+            1 + sum(other["safe"] > same["safe"] for other in peers if other["dataset"] == same["dataset"])
+            for same in peers
+            if same["method"] == line["method"]
         ]
-        line["rank"] = statistics.fmean(places)
+        line["rank"] = statistics.fmean(ranks)
     return table
-
-
-def _extreme(curve: list[Line], column: str, epsilon: float) -> Line:
-    """The line of the largest sparsity that is good enough."""
-    good = [line for line in curve if column in line and line[column] >= line["dense_test"] - epsilon]
-    return max(good, key=lambda line: line["sparsity"], default={"sparsity": 0.0})

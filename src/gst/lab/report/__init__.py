@@ -1,4 +1,4 @@
-"""The page: rows of experiments in, one HTML file out."""
+"""Turns rows of experiments into one HTML page."""
 
 from gst.lab.report.page import render
 

@@ -12,7 +12,7 @@ _SPECIAL = {
 
 
 def escape(text: str) -> str:
-    r"""Text that LaTeX sets as it stands.
+    r"""Text that LaTeX prints verbatim.
 
     >>> escape("50 % of R&D_1 ± 2")
     '50 \\% of R\\&D\\_1 $\\pm$ 2'
@@ -21,8 +21,8 @@ def escape(text: str) -> str:
 
 
 def latex(table: Table) -> str:
-    """A table environment; what is bold on the page is bold here."""
-    kinds = "".join("r" if n in table.numeric else "l" for n in range(len(table.columns)))
+    """A table environment, with the bold cells of the page."""
+    alignment = "".join("r" if n in table.numeric else "l" for n in range(len(table.columns)))
     rows = [
         " & ".join(rf"\textbf{{{escape(c)}}}" if n in line.best else escape(c) for n, c in enumerate(line.cells))
         for line in table.lines
@@ -32,6 +32,6 @@ def latex(table: Table) -> str:
     return (
         "\\begin{table}\n\\centering\n"
         f"\\caption{{{escape(table.caption)}}}\n"
-        f"\\begin{{tabular}}{{{kinds}}}\n\\toprule\n{head} \\\\\n\\midrule\n{body}\\bottomrule\n"
+        f"\\begin{{tabular}}{{{alignment}}}\n\\toprule\n{head} \\\\\n\\midrule\n{body}\\bottomrule\n"
         "\\end{tabular}\n\\end{table}\n"
     )

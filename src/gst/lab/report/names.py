@@ -1,11 +1,9 @@
-"""How things are called and drawn: one name, colour and marker for a method, everywhere on the page."""
+"""One name, colour and marker per method, everywhere on the page."""
 
-from gst.lab.bench.rows import Row
-
-METHODS = {  # in the order of legends and tables: learned ones, those of the graph alone, rules of dynamic training
-    "gst/paper": "GST (paper)",
-    "gst/deploy": "GST (deploy)",
-    "gst/retrain": "GST (retrain)",
+METHODS = {  # in the order of legends and tables: learned, from the graph alone, dynamic sparse training
+    "gst": "GST",
+    "deploy": "Deploy",
+    "retrain": "Retrain",
     "ugs": "UGS",
     "ugs+gst": "UGS + GST",
     "wd-glt": "WD-GLT",
@@ -22,10 +20,11 @@ METHODS = {  # in the order of legends and tables: learned ones, those of the gr
     "rigl": "RigL",
     "mest": "MEST",
 }
-STYLES = 21  # colours of the style sheet; the first ones belong to the methods above, strangers share the rest
+EMPHASISED = ("gst", "deploy", "retrain")  # drawn with thicker lines
+STYLES = 21  # colours of the style sheet; the first ones belong to the methods above, unknown methods share the rest
 MARKERS = 8
 BACKBONES = {"gcn": "GCN", "gin": "GIN", "gat": "GAT", "sage": "GraphSAGE", "cluster-gcn": "ClusterGCN"}
-MEASURES = {  # prefix of the columns: what was scored
+MEASURES = {  # prefix of the columns: which model is scored
     "": "returned model",
     "retrain_": "fresh model",
     "warm_": "warm start",
@@ -38,25 +37,20 @@ ABLATIONS = {
 }
 
 
-def series_of(row: Row) -> str:
-    """The curve that a row belongs to: its method, and of GST the recipe."""
-    return f"gst/{row.recipe or 'paper'}" if row.method == "gst" else row.method
+def method_name(method: str) -> str:
+    return METHODS.get(method, method)
 
 
-def series_name(series: str) -> str:
-    return METHODS.get(series, series)
-
-
-def series_order(series: str) -> tuple[int, str]:
+def method_order(method: str) -> tuple[int, str]:
     known = list(METHODS)
-    return (known.index(series) if series in known else len(known), series)
+    return (known.index(method) if method in known else len(known), method)
 
 
-def style_of(series: str) -> int:
-    """Number of its colour; a method that nobody knows gets one by its name, always the same."""
+def method_style(method: str) -> int:
+    """Number of its colour; that of an unknown method depends on its name alone."""
     known = list(METHODS)
     spare = STYLES - len(known)
-    return known.index(series) if series in known else len(known) + sum(series.encode()) % spare
+    return known.index(method) if method in known else len(known) + sum(method.encode()) % spare
 
 
 def metric_name(metric: str) -> str:
@@ -68,6 +62,6 @@ def percent(share: float) -> str:
     return f"{round(100 * share, 1):g} %"
 
 
-def variations_of(text: str) -> dict[str, str]:
-    """``a=1;b=2`` by name; what is no such pair is not there."""
+def parse_variation(text: str) -> dict[str, str]:
+    """``a=1;b=2`` by name; parts without ``=`` are ignored."""
     return dict(part.split("=", 1) for part in text.split(";") if "=" in part)

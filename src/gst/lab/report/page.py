@@ -11,12 +11,12 @@ from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup
 
 from gst.base.version import __version__
-from gst.lab.bench.load import Loaded, apart
+from gst.lab.bench.load import Loaded, separate_versions
 from gst.lab.bench.rows import Row
-from gst.lab.report import figures, tables, varied, words
-from gst.lab.report.files import read
+from gst.lab.report import figures, prose, tables, varied
+from gst.lab.report.files import read_template
 from gst.lab.report.latex import latex
-from gst.lab.report.names import BACKBONES, MEASURES, series_name, style_of
+from gst.lab.report.names import BACKBONES, EMPHASISED, MEASURES, method_name, method_style
 from gst.lab.report.runs import runs_json
 from gst.lab.report.summary import Study
 
@@ -25,23 +25,23 @@ _SCRIPTS = ("base.js", "charts.js", "downloads.js", "runs.js", "run.js")  # one 
 
 
 def render(loaded: Loaded, title: str = TITLE) -> str:
-    """The page. It loads nothing, and its policy forbids it to: only the script whose hash it names may run."""
-    study = Study(apart(loaded.rows))
+    """The page. Its policy forbids loading anything and running any script but the one whose hash it names."""
+    study = Study(separate_versions(loaded.rows))
     scores = [tables.scores(study, panel) for panel in study.panels]
-    singles, extremes, paper = tables.singles(study), tables.extremes(study), tables.paper(study)
-    script = '"use strict";(() => {\n' + "".join(map(read, _SCRIPTS)) + "})();"
+    singles, safe, paper = tables.single_sparsities(study), tables.safe_sparsities(study), tables.paper(study)
+    script = '"use strict";(() => {\n' + "".join(map(read_template, _SCRIPTS)) + "})();"
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return _environment().get_template("report.html.j2").render(
         title=title,
         version=__version__,
-        style=Markup(read("charts.css") + read("report.css")),
-        markers=Markup(read("markers.svg")),
+        style=Markup(read_template("charts.css") + read_template("report.css")),
+        markers=Markup(read_template("markers.svg")),
         script=Markup(script),
         policy=f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; img-src data:",
-        tiles=words.tiles(study),
-        sentences=words.sentences(study),
-        details=words.details(study),
-        caveats=words.caveats(study),
+        tiles=prose.tiles(study),
+        sentences=prose.sentences(study),
+        details=prose.details(study),
+        caveats=prose.caveats(study),
         filters=filters(study),
         sections={
             "accuracy": figures.accuracy(study),
@@ -55,63 +55,63 @@ def render(loaded: Loaded, title: str = TITLE) -> str:
         },
         scores=scores,
         singles=singles,
-        extremes=extremes,
+        safe=safe,
         paper=paper,
         failed=failures(study.failed),
         origin=origin(study, loaded),
         runs=island(runs_json(study.rows)),
-        latex=island({table.name: latex(table) for table in (*scores, singles, extremes, paper) if table.lines}),
+        latex=island({table.name: latex(table) for table in (*scores, singles, safe, paper) if table.lines}),
     )  # fmt: skip
 
 
 def filters(study: Study) -> dict[str, Any]:
-    """What can be chosen: value and name, of methods also the number of the style."""
-    shown = {row.dataset: None for row in study.rows}, {row.backbone: None for row in study.rows}
+    """The choices of each filter: value and name; of methods also the style and whether they are emphasised."""
+    datasets, backbones = (dict.fromkeys(getattr(row, name) for row in study.rows) for name in ("dataset", "backbone"))
     profiles = sorted({row.profile for row in study.rows})
     measures = {m: name for m, name in MEASURES.items() if any(getattr(r, f"{m}test") is not None for r in study.done)}
     return {
-        "dataset": [(name, name) for name in shown[0]],
-        "backbone": [(name, BACKBONES.get(name, name)) for name in shown[1]],
+        "dataset": [(name, name) for name in datasets],
+        "backbone": [(name, BACKBONES.get(name, name)) for name in backbones],
         "profile": [(name, name or "none") for name in profiles],
-        "series": [(series, series_name(series), style_of(series)) for series in study.series],
+        "method": [(m, method_name(m), method_style(m), m in EMPHASISED) for m in study.methods],
         "measure": list(measures.items()),
     }
 
 
 def failures(rows: Iterable[Row]) -> list[tuple[int, str, str]]:
-    """How often each reason stopped a run, and one run that it stopped."""
-    counted = Counter(row.reason or "no reason given" for row in rows)
-    example = {
-        row.reason or "no reason given": f"{row.dataset} · {row.backbone} · {row.method} at {row.sparsity:g}"
-        for row in rows
-    }
-    return [(count, reason, example[reason]) for reason, count in counted.most_common()]
+    """How many runs failed for each reason, and one of them as an example."""
+    counts: Counter[str] = Counter()
+    example: dict[str, str] = {}
+    for row in rows:
+        reason = row.reason or "no reason given"
+        counts[reason] += 1
+        example[reason] = f"{row.dataset} · {row.backbone} · {row.method} at {row.sparsity:g}"
+    return [(count, reason, example[reason]) for reason, count in counts.most_common()]
 
 
 def origin(study: Study, loaded: Loaded) -> dict[str, list[str]]:
     """Where the rows come from: files, commands, machines, versions."""
     names = ("command", "environment", "code")
-    found = {
-        name: [word for word, _ in Counter(getattr(row, name) for row in study.rows).most_common(9) if word]
+    common = {
+        name: [text for text, _ in Counter(getattr(row, name) for row in study.rows).most_common(9) if text]
         for name in names
     }
     finished = sorted(row.finished for row in study.rows if row.finished)
-    found["finished"] = [finished[0], finished[-1]] if finished else []
-    return {"files": loaded.sources, "skipped": loaded.skipped, **found}
+    common["finished"] = [finished[0], finished[-1]] if finished else []
+    return {"files": loaded.sources, "skipped": loaded.skipped, **common}
 
 
 def island(content: Mapping[str, Any]) -> Markup:
-    """JSON inside a script element: no text in it can end the element, whatever a row holds."""
+    """JSON for a script element, escaped so that no text of a row can end the element."""
     text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    for sign in "<>&\u2028\u2029":
-        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
     return Markup(text)
 
 
 def _environment() -> Environment:
-    template = read("report.html.j2")
     return Environment(
-        loader=DictLoader({"report.html.j2": template}),
+        loader=DictLoader({"report.html.j2": read_template("report.html.j2")}),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -1,4 +1,4 @@
-"""Charts of the page side by side in one SVG file with a legend: figures for documents and talks."""
+"""Charts of the page side by side in one SVG file with a legend, for documents and talks."""
 
 import re
 from collections.abc import Sequence
@@ -7,31 +7,33 @@ from xml.etree import ElementTree
 from markupsafe import Markup
 
 from gst.lab.report.figures import Figure
-from gst.lab.report.files import read
+from gst.lab.report.files import read_template
 from gst.lab.report.names import MARKERS
 from gst.lab.report.svg import HEIGHT, WIDTH
 
-_GAP, _TITLE, _KEY, _LINE = 20, 24, 132, 20  # between charts; above each; width and height of a legend's entry
+_GAP = 20  # between charts
+_TITLE = 24  # height of the title above each
+_KEY, _LINE = 132, 20  # width and height of a legend entry
 
 Keys = dict[str, tuple[int, bool]]  # name of a curve or bar: its style, and whether it is a bar
 
 
 def sheet(figures: Sequence[Figure], columns: int = 3, measure: str = "") -> str:
-    """These charts, so many in a row, with the curves of one measure: ``""``, ``"retrain_"`` or ``"warm_"``."""
+    """These charts in rows of ``columns``, with the curves of one measure: ``""``, ``"retrain_"`` or ``"warm_"``."""
     charts = [_chart(figure, measure) for figure in figures]
     keys: Keys = {}
     for figure, chart in zip(figures, charts, strict=True):
-        keys.update(_own_keys(figure) or _keys(chart))
+        keys.update(_legend_keys(figure) or _chart_keys(chart))
     columns = min(columns, len(charts))
-    tall = max(float(chart.get("viewBox", "").split()[3]) for chart in charts) if charts else HEIGHT
+    tallest = max(float(chart.get("viewBox", "").split()[3]) for chart in charts) if charts else HEIGHT
     width = _GAP + columns * (WIDTH + _GAP)
     parts = []
     for n, (figure, chart) in enumerate(zip(figures, charts, strict=True)):
-        x, y = _GAP + n % columns * (WIDTH + _GAP), _GAP + n // columns * (tall + _TITLE + _GAP)
+        x, y = _GAP + n % columns * (WIDTH + _GAP), _GAP + n // columns * (tallest + _TITLE + _GAP)
         parts.append(Markup('<text class="title" x="{}" y="{}">{}</text>').format(x + 4, y + 14, figure.title))
         chart.attrib.update(x=str(x), y=str(y + _TITLE), width=str(WIDTH), height=chart.get("viewBox", "").split()[3])
         parts.append(Markup(ElementTree.tostring(chart, encoding="unicode")))
-    below = _GAP + -(-len(charts) // max(columns, 1)) * (tall + _TITLE + _GAP)
+    below = _GAP + -(-len(charts) // max(columns, 1)) * (tallest + _TITLE + _GAP)
     each = max(1, (width - 2 * _GAP) // _KEY)
     for n, (name, (style, bar)) in enumerate(sorted(keys.items(), key=lambda key: key[1])):
         parts.append(_key(name, style, bar, _GAP + 12 + n % each * _KEY, below + 8 + n // each * _LINE))
@@ -40,12 +42,12 @@ def sheet(figures: Sequence[Figure], columns: int = 3, measure: str = "") -> str
         '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {0} {1}" width="{0}" height="{1}" '
         'font-family="system-ui, sans-serif"><style>{2}</style><defs>{3}</defs>'
         '<rect class="paper" width="{0}" height="{1}"/>'
-    ).format(round(width), round(height), Markup(_style()), Markup(read("markers.svg")))
+    ).format(round(width), round(height), Markup(_style()), Markup(read_template("markers.svg")))
     return head + Markup("\n").join(parts) + Markup("</svg>\n")
 
 
 def _chart(figure: Figure, measure: str) -> ElementTree.Element:
-    """The chart with the curves of this measure alone, without what only a page needs."""
+    """The chart with the curves of this measure alone, without the attributes for the page's script."""
     chart = ElementTree.fromstring(figure.svg)
     for group in chart.findall("g"):
         if group.get("data-measure", measure) != measure:
@@ -57,7 +59,7 @@ def _chart(figure: Figure, measure: str) -> ElementTree.Element:
     return chart
 
 
-def _keys(chart: ElementTree.Element) -> Keys:
+def _chart_keys(chart: ElementTree.Element) -> Keys:
     return {
         group.get("data-name", ""): (_style_in(group.get("class", "")), False)
         for group in chart.findall("g")
@@ -65,16 +67,16 @@ def _keys(chart: ElementTree.Element) -> Keys:
     }
 
 
-def _own_keys(figure: Figure) -> Keys:
-    """Of a chart that brings its legend."""
+def _legend_keys(figure: Figure) -> Keys:
+    """The entries of the chart's legend, if it has one."""
     if not figure.legend:
         return {}
-    found: Keys = {}
+    keys: Keys = {}
     for item in ElementTree.fromstring(figure.legend).findall("li"):
         key = item.find("svg")
         if key is not None:
-            found[key.tail or ""] = _style_in(key.get("class", "")), key.find("rect") is not None
-    return found
+            keys[key.tail or ""] = _style_in(key.get("class", "")), key.find("rect") is not None
+    return keys
 
 
 def _style_in(classes: str) -> int:
@@ -95,5 +97,5 @@ def _key(name: str, style: int, bar: bool, x: float, y: float) -> Markup:
 
 
 def _style() -> str:
-    """The page's, in its light colours: a picture on a page of another colour keeps its own paper."""
-    return re.sub(r"light-dark\(([^,]+),[^)]+\)", r"\1", read("charts.css"))
+    """The style sheet of the page in its light colours."""
+    return re.sub(r"light-dark\(([^,]+),[^)]+\)", r"\1", read_template("charts.css"))

@@ -1,4 +1,4 @@
-"""Charts as SVG text: crisp at any size, coloured by the page's style sheet, readable without a script."""
+"""Charts as SVG text, coloured by the page's style sheet."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 
 from markupsafe import Markup
 
+from gst.base.stats import Stat
 from gst.lab.report.names import MARKERS
-from gst.lab.report.summary import Stat
 
 WIDTH, HEIGHT = 384, 284
 LEFT, RIGHT, TOP, BOTTOM = 54, 12, 14, 44
-_TURN = WIDTH - 90  # names of points beyond stand to their left
-_DODGE = 1.6  # pixels between the error bars of two curves, which would hide each other
+_TURN = WIDTH - 90  # labels of points beyond this x stand to their left
+_DODGE = 1.6  # pixels between the error bars of two curves, which would otherwise overlap
 
 
 @dataclass(frozen=True)
@@ -20,28 +20,28 @@ class Point:
     x: float
     y: float
     sd: float | None = None
-    tip: str = ""  # what a reader is told of it
+    tip: str = ""  # shown on hover or focus
     label: str = ""  # written beside it
 
 
 @dataclass(frozen=True)
 class Line:
-    """A curve; ``series`` and ``measure`` are what the page's filters know it by."""
+    """A curve; ``method`` and ``measure`` are for the page's filters."""
 
     name: str
     style: int
     points: Sequence[Point]
-    series: str = ""
+    method: str = ""
     measure: str | None = None
     joined: bool = True
-    strong: bool = False
-    plain: bool = False  # no markers but every twentieth
+    emphasised: bool = False
+    plain: bool = False  # a marker at every twentieth point only
 
     @property
     def attributes(self) -> Markup:
-        words = Markup(' data-name="{}"').format(self.name)
-        words += Markup(' data-series="{}"').format(self.series) if self.series else ""
-        return words + (Markup(' data-measure="{}"').format(self.measure) if self.measure is not None else "")
+        text = Markup(' data-name="{}"').format(self.name)
+        text += Markup(' data-method="{}"').format(self.method) if self.method else ""
+        return text + (Markup(' data-measure="{}"').format(self.measure) if self.measure is not None else "")
 
 
 @dataclass(frozen=True)
@@ -57,13 +57,13 @@ class Axis:
     @classmethod
     def around(cls, name: str, values: Iterable[float], suffix: str = "", pad: float = 0.06, count: int = 5) -> "Axis":
         """Wide enough for all values; ticks at round numbers."""
-        found = list(values)
-        low, high = min(found), max(found)
-        room = pad * (high - low) or max(abs(high) * pad, 0.5)
-        low, high = low - room, high + room
+        known = list(values)
+        low, high = min(known), max(known)
+        margin = pad * (high - low) or max(abs(high) * pad, 0.5)
+        low, high = low - margin, high + margin
         return cls(name, low, high, suffix, tuple(round_ticks(low, high, count)))
 
-    def at(self, value: float, start: float, end: float) -> float:
+    def position(self, value: float, start: float, end: float) -> float:
         return start + (value - self.low) / (self.high - self.low) * (end - start)
 
 
@@ -81,28 +81,28 @@ def round_ticks(low: float, high: float, count: int = 5) -> list[float]:
 
 @dataclass(frozen=True)
 class Frame:
-    """The ground of a chart: two axes, and what a reader who sees no picture is told."""
+    """The background of a chart: two axes, and a description for screen readers."""
 
     x: Axis
     y: Axis
-    says: str
+    description: str
     height: int = HEIGHT
     reference: tuple[str, Stat] | None = None  # the dense line
-    names: dict[float, str] = field(default_factory=dict)  # of ticks on x that are no numbers
+    names: dict[float, str] = field(default_factory=dict)  # of the ticks on x, instead of numbers
 
     def px(self, value: float) -> float:
-        return round(self.x.at(value, LEFT, WIDTH - RIGHT), 1)
+        return round(self.x.position(value, LEFT, WIDTH - RIGHT), 1)
 
     def py(self, value: float) -> float:
-        return round(self.y.at(value, self.height - BOTTOM, TOP), 1)
+        return round(self.y.position(value, self.height - BOTTOM, TOP), 1)
 
     def wrap(self, content: Iterable[str]) -> Markup:
         head = Markup('<svg class="chart" viewBox="0 0 {} {}" role="img" tabindex="0" aria-label="{}">').format(
-            WIDTH, self.height, self.says
+            WIDTH, self.height, self.description
         )
-        return head + Markup("").join([*self._ground(), *content]) + Markup("</svg>")
+        return head + Markup("").join([*self._background(), *content]) + Markup("</svg>")
 
-    def _ground(self) -> Iterable[Markup]:
+    def _background(self) -> Iterable[Markup]:
         bottom, right = self.height - BOTTOM, WIDTH - RIGHT
         for tick in self.y.ticks:
             y = self.py(tick)
@@ -137,22 +137,22 @@ class Frame:
 
 
 def lines(frame: Frame, curves: Sequence[Line], shown: str | None = "") -> Markup:
-    """Curves with error bars; those of another measure than ``shown`` are hidden until the page's reader asks."""
-    middle = (len({c.series or c.name for c in curves}) - 1) / 2
-    place = {name: n for n, name in enumerate(dict.fromkeys(c.series or c.name for c in curves))}
-    drawn = sorted(curves, key=lambda c: (c.strong, -c.style))  # the strong on top
+    """Curves with error bars; those of another measure than ``shown`` are hidden at first."""
+    position = {name: n for n, name in enumerate(dict.fromkeys(c.method or c.name for c in curves))}
+    middle = (len(position) - 1) / 2
+    drawn = sorted(curves, key=lambda c: (c.emphasised, -c.style))  # the emphasised ones on top
     labels = _Labels()
-    return frame.wrap(_line(frame, c, _DODGE * (place[c.series or c.name] - middle), shown, labels) for c in drawn)
+    return frame.wrap(_line(frame, c, _DODGE * (position[c.method or c.name] - middle), shown, labels) for c in drawn)
 
 
 class _Labels:
-    """Names written beside points: one that would lie on another is left out, the point still tells it."""
+    """Labels beside points; one that would overlap another is left out, since the tip of the point has it too."""
 
     def __init__(self) -> None:
         self.placed: list[tuple[str | None, float, float, float]] = []
 
-    def free(self, measure: str | None, x: float, y: float, text: str) -> bool:
-        """Whether it fits, to the right of x or, near the border, to the left; if so it is placed."""
+    def try_place(self, measure: str | None, x: float, y: float, text: str) -> bool:
+        """Places a label to the right of x or, near the border, to the left, unless it would overlap another."""
         width = 6.0 * len(text) + 7
         start = x - width if x > _TURN else x
         for other, begin, end, height in self.placed:
@@ -165,26 +165,28 @@ class _Labels:
 
 def _line(frame: Frame, line: Line, shift: float, shown: str | None, labels: _Labels) -> Markup:
     shift = shift if any(p.sd for p in line.points) and line.joined else 0.0
-    at = [(round(frame.px(p.x) + shift, 1), frame.py(p.y)) for p in line.points]
+    pixels = [(round(frame.px(p.x) + shift, 1), frame.py(p.y)) for p in line.points]
     hidden = line.measure is not None and line.measure != shown
-    kind = f"line s{line.style}" + (" strong" if line.strong else "") + (" off" if hidden else "")
-    parts = [Markup('<g class="{}"{}>').format(kind, line.attributes)]
+    classes = f"line s{line.style}" + (" strong" if line.emphasised else "") + (" off" if hidden else "")
+    parts = [Markup('<g class="{}"{}>').format(classes, line.attributes)]
     bars = "".join(
-        f"M{x} {frame.py(p.y - p.sd)}V{frame.py(p.y + p.sd)}" for p, (x, _) in zip(line.points, at, strict=True) if p.sd
+        f"M{x} {frame.py(p.y - p.sd)}V{frame.py(p.y + p.sd)}"
+        for p, (x, _) in zip(line.points, pixels, strict=True)
+        if p.sd
     )
     if bars:
         parts.append(Markup('<path class="bars" d="{}"/>').format(bars))
     if line.joined:
-        parts.append(Markup('<path class="stroke" d="M{}"/>').format("L".join(f"{x} {y}" for x, y in at)))
-    for n, (p, (x, y)) in enumerate(zip(line.points, at, strict=True)):
+        parts.append(Markup('<path class="stroke" d="M{}"/>').format("L".join(f"{x} {y}" for x, y in pixels)))
+    for n, (p, (x, y)) in enumerate(zip(line.points, pixels, strict=True)):
         if not p.tip or (line.plain and n % 20 != 10):
             continue
         parts.append(Markup('<use href="#m{}" x="{}" y="{}" data-tip="{}"/>').format(line.style % MARKERS, x, y, p.tip))
-        if p.label and labels.free(line.measure, x, y, p.label):
-            end = x > _TURN
+        if p.label and labels.try_place(line.measure, x, y, p.label):
+            left = x > _TURN
             parts.append(
                 Markup('<text class="label" x="{}" y="{}" text-anchor="{}">{}</text>').format(
-                    round(x + (-7 if end else 7), 1), round(y - 6, 1), "end" if end else "start", p.label
+                    round(x + (-7 if left else 7), 1), round(y - 6, 1), "end" if left else "start", p.label
                 )
             )
     return Markup("").join(parts) + Markup("</g>")
@@ -199,7 +201,7 @@ class Bar:
 
 
 def bars(frame: Frame, groups: Sequence[Sequence[Bar | None]]) -> Markup:
-    """Groups of bars that stand on (or hang from) zero, at x = 0, 1, 2, …; every place of a group is kept."""
+    """Groups of bars from zero at x = 0, 1, 2, …; a missing bar leaves a gap."""
     zero = frame.py(0)
     slot = (frame.px(1) - frame.px(0)) * 0.82
     parts = [Markup('<path class="zero" d="M{} {}H{}"/>').format(LEFT, zero, WIDTH - RIGHT)]
@@ -244,6 +246,3 @@ def legend(entries: Iterable[tuple[str, int]], bar: bool = False) -> Markup:
         for name, style in entries
     )
     return Markup('<ul class="legend">') + Markup("").join(items) + Markup("</ul>")
-
-
-__all__ = ["Axis", "Bar", "Frame", "Line", "Point", "bars", "legend", "lines", "round_ticks"]

@@ -1,156 +1,143 @@
-"""Figures of what else was varied: ablations, settings, perturbed graphs, lottery tickets."""
+"""Figures of experiments that vary more than the sparsity: ablations, settings, perturbed graphs, lottery tickets."""
 
 from collections.abc import Callable, Iterable, Sequence
 
-from gst.lab.report.figures import DENSE, Figure, is_gst, metric_of, seeds, share_axis
-from gst.lab.report.names import ABLATIONS, percent, series_name, series_order, style_of, variations_of
-from gst.lab.report.summary import Panel, Stat, Study, by_seed, paired, panel_order
+from gst.base.stats import Stat
+from gst.lab.bench.summary import by_seed
+from gst.lab.report.figures import DENSE, Figure, metric_of, seeds, share_axis
+from gst.lab.report.names import (
+    ABLATIONS,
+    EMPHASISED,
+    method_name,
+    method_order,
+    method_style,
+    parse_variation,
+    percent,
+)
+from gst.lab.report.summary import Panel, Study, panel_order
 from gst.lab.report.svg import Axis, Bar, Frame, Line, Point, bars, legend, lines
 
 _SYMBOLS = {"interval": "ΔT", "swap_ratio": "τ", "decay": "κ"}
 
 
 def ablations(study: Study) -> list[Figure]:
-    """Loss against dense of GST and of GST without one of its parts, at every sparsity where one was left out."""
+    """Difference to dense of GST and of GST without one of its parts, at every sparsity that was ablated."""
     figures = []
-    for panel, series in _varied(study, lambda names: any(f"{n}=False" in ABLATIONS for n in names)):
-        shown = [v for v in ABLATIONS if (panel, series, v) in study.curves]
-        at = {s for v in shown if v for s in study.curve(panel, series, v)}
+    for panel, method in _panels_varying(study, lambda names: any(f"{n}=False" in ABLATIONS for n in names)):
+        sparsities = {s for variation in ABLATIONS if variation for s in study.curve(panel, method, variation)}
         groups = [
-            (percent(s), [_bar(study, panel, series, s, v, ABLATIONS[v], n) for n, v in enumerate(ABLATIONS)])
-            for s in sorted(at)
+            (percent(s), [_bar(study, panel, method, s, v, ABLATIONS[v], n) for n, v in enumerate(ABLATIONS)])
+            for s in sorted(sparsities)
         ]
-        figures += _bars(
-            study, panel, "edges removed", groups, [(ABLATIONS[v], _tone(n)) for n, v in enumerate(ABLATIONS)]
-        )
+        keys = [(name, _colour(n)) for n, name in enumerate(ABLATIONS.values())]
+        figures += _bar_chart(study, panel, "edges removed", groups, keys)
     return figures
 
 
 def settings(study: Study) -> list[Figure]:
-    """Loss against dense for each value of a setting; of two, the second makes groups."""
+    """Difference to dense for each value of a setting; where two settings vary, the second one forms groups."""
     figures = []
-    for panel, series in _varied(study, lambda names: bool(names) and set(names) <= set(_SYMBOLS)):
-        kinds = {
-            tuple(names): None
-            for v in _of(study, panel, series)
-            if set(names := variations_of(v)) <= set(_SYMBOLS) and names
-        }
-        for kind in kinds:
-            mine = [v for v in _of(study, panel, series) if tuple(variations_of(v)) == kind]
-            values = sorted({variations_of(v)[kind[0]] for v in mine}, key=_number)
+    for panel, method in _panels_varying(study, lambda names: bool(names) and set(names) <= set(_SYMBOLS)):
+        parsed = {variation: parse_variation(variation) for variation in _variations(study, panel, method)}
+        kinds = dict.fromkeys(tuple(values) for values in parsed.values() if values and set(values) <= set(_SYMBOLS))
+        for first, *others in kinds:
+            same_kind = {v: values for v, values in parsed.items() if list(values) == [first, *others]}
+            levels = sorted({values[first] for values in same_kind.values()}, key=_numeric_order)
             groups: dict[tuple[float, str], list[Bar | None]] = {}
-            for v in mine:
-                words = variations_of(v)
-                rest = " ".join(f"{_SYMBOLS[n]} = {_short(words[n])}" for n in kind[1:])
-                for s in study.curve(panel, series, v):
-                    group = groups.setdefault((s, rest), [None] * len(values))
-                    k = values.index(words[kind[0]])
-                    group[k] = _bar(
-                        study, panel, series, s, v, f"{_SYMBOLS[kind[0]]} = {_short(words[kind[0]])} {rest}".strip(), k
-                    )
-            named = [
-                (rest if rest and len({s for s, _ in groups}) == 1 else f"{percent(s)} {rest}".strip(), g)
-                for (s, rest), g in sorted(groups.items())
+            for variation, values in same_kind.items():
+                rest = " ".join(_setting(name, values[name]) for name in others)
+                level = levels.index(values[first])
+                for s in study.curve(panel, method, variation):
+                    name = f"{_setting(first, values[first])} {rest}".strip()
+                    group = groups.setdefault((s, rest), [None] * len(levels))
+                    group[level] = _bar(study, panel, method, s, variation, name, level)
+            sparsities = sorted({s for s, _ in groups})
+            labelled = [
+                (rest if rest and len(sparsities) == 1 else f"{percent(s)} {rest}".strip(), group)
+                for (s, rest), group in sorted(groups.items())
             ]
-            keys = [(f"{_SYMBOLS[kind[0]]} = {_short(value)}", _tone(n)) for n, value in enumerate(values)]
-            at = ", ".join(percent(s) for s in sorted({s for s, _ in groups}))
-            figures += _bars(study, panel, f"edges removed: {at}" if len(kind) > 1 else "edges removed", named, keys)
+            keys = [(_setting(first, value), _colour(n)) for n, value in enumerate(levels)]
+            removed = f"edges removed: {', '.join(map(percent, sparsities))}" if others else "edges removed"
+            figures += _bar_chart(study, panel, removed, labelled, keys)
     return figures
 
 
 def perturbed(study: Study) -> list[Figure]:
-    """Score over the share of edges whose end was moved at random: dense, and GST at each sparsity."""
+    """Score over the share of edges with one end moved at random: dense, and the method at each sparsity."""
     figures = []
-    for panel, series in _varied(study, lambda names: list(names) == ["relocated"]):
-        mine = sorted(
-            (_number(variations_of(v)["relocated"])[0], v)
-            for v in _of(study, panel, series)
-            if list(variations_of(v)) == ["relocated"]
+    for panel, method in _panels_varying(study, lambda names: list(names) == ["relocated"]):
+        moved = sorted(
+            (_numeric_order(parsed["relocated"])[0], variation)
+            for variation in _variations(study, panel, method)
+            if list(parsed := parse_variation(variation)) == ["relocated"]
         )
-        curves = []
-        sparsities = sorted({s for _, v in mine for s in study.curve(panel, series, v)})
-        full = [
-            (
-                x,
-                Stat.of(
-                    by_seed((r for rows in study.curve(panel, series, v).values() for r in rows), "dense_test").values()
-                ),
-            )
-            for x, v in mine
-        ]
-        curves.append(_curve("dense", DENSE, "", ((100 * x, stat) for x, stat in full), "edges moved"))
-        for n, s in enumerate(sparsities):
-            found = ((100 * x, study.score(panel, series, s, "test", v)) for x, v in mine)
-            name = f"{series_name(series)}, {percent(s)} removed"
-            curves.append(_curve(name, _tone(n), series, found, "edges moved"))
-        figures += _lines(study, panel, "edges with one end moved, %", [c for c in curves if c.points])
+        dense = []
+        for share, variation in moved:
+            rows = (row for rows in study.curve(panel, method, variation).values() for row in rows)
+            dense.append((100 * share, Stat.of(by_seed(rows, "dense_test").values())))
+        curves = [_curve("dense", DENSE, "", dense, "edges moved")]
+        for n, s in enumerate(sorted({s for _, variation in moved for s in study.curve(panel, method, variation)})):
+            scores = ((100 * share, study.score(panel, method, s, "test", variation)) for share, variation in moved)
+            name = f"{method_name(method)}, {percent(s)} removed"
+            curves.append(_curve(name, _colour(n), method, scores, "edges moved"))
+        figures += _line_chart(study, panel, "edges with one end moved, %", [c for c in curves if c.points])
     return figures
 
 
 def tickets(study: Study) -> list[Figure]:
-    """Score of lottery tickets over the sparsity of the graph: weights of UGS, on its own graph and on that of GST."""
-    found: dict[Panel, dict[str, dict[float, Stat | None]]] = {}
-    for (panel, series, variation), curve in study.curves.items():
-        if list(variations_of(variation)) == ["rounds"]:
+    """Score of lottery tickets over the sparsity of the graph: the weights of UGS on its graph and on that of GST."""
+    scores: dict[Panel, dict[str, dict[float, Stat | None]]] = {}
+    for (panel, method, variation), curve in study.curves.items():
+        if list(parse_variation(variation)) == ["rounds"]:
             for s in curve:
-                score = study.score(panel, series, s, "test", variation)
-                found.setdefault(panel, {}).setdefault(series, {})[s] = score
+                score = study.score(panel, method, s, "test", variation)
+                scores.setdefault(panel, {}).setdefault(method, {})[s] = score
     figures = []
-    for panel in sorted(found, key=panel_order):
-        curves = [
-            _curve(
-                series_name(s),
-                style_of(s),
-                s,
-                ((100 * x, y) for x, y in sorted(found[panel][s].items())),
-                "edges removed",
-            )
-            for s in sorted(found[panel], key=series_order)
-        ]
-        figures += _lines(study, panel, "edges removed, %", [c for c in curves if c.points])
+    for panel in sorted(scores, key=panel_order):
+        curves = []
+        for method in sorted(scores[panel], key=method_order):
+            points = ((100 * s, score) for s, score in sorted(scores[panel][method].items()))
+            curves.append(_curve(method_name(method), method_style(method), method, points, "edges removed"))
+        figures += _line_chart(study, panel, "edges removed, %", [c for c in curves if c.points])
     return figures
 
 
-def _varied(study: Study, wanted: Callable[[dict[str, str]], bool]) -> list[tuple[Panel, str]]:
-    """Panels and methods with a variation of these names."""
-    found = {(p, s) for p, s, variation in study.curves if wanted(variations_of(variation))}
-    return sorted(found, key=lambda key: (panel_order(key[0]), series_order(key[1])))
+def _panels_varying(study: Study, accepts: Callable[[dict[str, str]], bool]) -> list[tuple[Panel, str]]:
+    """Panels and methods that have a variation of accepted names."""
+    varying = {(panel, method) for panel, method, v in study.curves if accepts(parse_variation(v))}
+    return sorted(varying, key=lambda key: (panel_order(key[0]), method_order(key[1])))
 
 
-def _of(study: Study, panel: Panel, series: str) -> list[str]:
-    return [v for where, which, v in study.curves if (where, which) == (panel, series)]
+def _variations(study: Study, panel: Panel, method: str) -> list[str]:
+    return [variation for *key, variation in study.curves if key == [panel, method]]
 
 
-def _tone(n: int) -> int:
-    """Colours of things that are no methods."""
+def _colour(n: int) -> int:
+    """Style of a bar or line that does not stand for a method."""
     return (0, 1, 2, 7, 3, 9)[n % 6]
 
 
-def _number(text: str) -> tuple[float, str]:
-    """For sorting values that are mostly numbers."""
+def _numeric_order(text: str) -> tuple[float, str]:
     try:
         return float(text), text
     except ValueError:
         return 0.0, text
 
 
-def _short(value: str) -> str:
-    return value.removesuffix(".0")
+def _setting(name: str, value: str) -> str:
+    return f"{_SYMBOLS[name]} = {value.removesuffix('.0')}"
 
 
-def _bar(study: Study, panel: Panel, series: str, s: float, variation: str, name: str, n: int) -> Bar | None:
-    dense = study.dense(panel)
-    rows = study.curve(panel, series, variation).get(s, ())
-    loss = paired(by_seed(rows, "test"), dense)
-    score = Stat.of(by_seed(rows, "test").values())
+def _bar(study: Study, panel: Panel, method: str, s: float, variation: str, name: str, n: int) -> Bar | None:
+    score = study.score(panel, method, s, "test", variation)
+    loss = study.loss(panel, method, s, "", variation)
     if loss is None or score is None:
         return None
-    return Bar(
-        name, _tone(n), loss, f"{percent(s)} removed: {score}, {loss.text(sign=True)} against dense ({seeds(loss.n)})"
-    )
+    tip = f"{percent(s)} removed: {score}, {loss.text(sign=True)} against dense ({seeds(loss.n)})"
+    return Bar(name, _colour(n), loss, tip)
 
 
-def _bars(
+def _bar_chart(
     study: Study, panel: Panel, x: str, groups: Sequence[tuple[str, list[Bar | None]]], keys: list[tuple[str, int]]
 ) -> list[Figure]:
     shown = [bar for _, group in groups for bar in group if bar is not None]
@@ -160,21 +147,23 @@ def _bars(
     frame = Frame(
         x=Axis(x, -0.6, len(groups) - 0.4, ticks=tuple(map(float, range(len(groups))))),
         y=Axis.around(f"{metric_of(study, panel)} against dense, points", ends),
-        says=f"Difference from the full graph on {panel.title}. Arrow keys walk along the bars.",
+        description=f"Difference from the full graph on {panel.title}. Arrow keys move along the bars.",
         height=260,
         names={float(n): name for n, (name, _) in enumerate(groups)},
     )
     return [Figure(panel.title, panel, bars(frame, [group for _, group in groups]), legend(keys, bar=True))]
 
 
-def _curve(name: str, style: int, series: str, found: Iterable[tuple[float, Stat | None]], words: str) -> Line:
+def _curve(name: str, style: int, method: str, scores: Iterable[tuple[float, Stat | None]], share_of: str) -> Line:
     points = [
-        Point(x, stat.mean, stat.sd, f"{x:g} % of the {words}: {stat} ({seeds(stat.n)})") for x, stat in found if stat
+        Point(x, stat.mean, stat.sd, f"{x:g} % of the {share_of}: {stat} ({seeds(stat.n)})")
+        for x, stat in scores
+        if stat
     ]
-    return Line(name, style, points, series, strong=is_gst(series))
+    return Line(name, style, points, method, emphasised=method in EMPHASISED)
 
 
-def _lines(study: Study, panel: Panel, x: str, curves: Sequence[Line]) -> list[Figure]:
+def _line_chart(study: Study, panel: Panel, x: str, curves: Sequence[Line]) -> list[Figure]:
     if not curves:
         return []
     ends = [p.y + k * (p.sd or 0) for c in curves for p in c.points for k in (-1, 1)]
@@ -182,7 +171,7 @@ def _lines(study: Study, panel: Panel, x: str, curves: Sequence[Line]) -> list[F
     frame = Frame(
         x=share_axis(x, (p.x for c in curves for p in c.points)),
         y=Axis.around(f"test {metric}, %", ends),
-        says=f"Test {metric} on {panel.title} over {x}. Arrow keys walk along the points.",
+        description=f"Test {metric} on {panel.title} over {x}. Arrow keys move along the points.",
         height=260,
     )
     return [Figure(panel.title, panel, lines(frame, curves), legend([(c.name, c.style) for c in curves]))]

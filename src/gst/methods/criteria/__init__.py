@@ -1,1 +1,1 @@
-"""What an edge is worth: pure functions, tensors in, one score per edge out."""
+"""Criteria for edges: pure functions that turn tensors into one score per edge."""

@@ -16,22 +16,22 @@ def semantic_scores(
     task: Task,
     anchor_logits: Tensor,
     edges: EdgeSet,
-    keep: Tensor,
+    keep_mask: Tensor,
     mask: Tensor,
     *,
     layerwise: bool = False,
 ) -> Tensor:
-    r"""φ_sema = |∂S/∂g_e| with S = KL(softmax Z^A ‖ softmax f(m ⊙ g ⊙ A)) at g = keep, in evaluation mode.
+    r"""φ_sema = |∂S/∂g_e| with S = KL(softmax Z^A ‖ softmax f(m ⊙ g ⊙ A)) at g = keep_mask, in evaluation mode.
 
-    One backward pass for all edges, pruned ones included: gate 0 is deletion and still has a gradient. ``layerwise``
-    gives the same in the memory of a mini-batch.
+    One backward pass for all edges, including pruned ones: a gate of 0 removes an edge but still has a gradient.
+    ``layerwise`` computes the same in the memory of a mini-batch.
     """
     network.module.eval()
-    gate = keep.to(mask.dtype)
+    gate = keep_mask.to(mask.dtype)
     if layerwise:
         assert isinstance(network, NativeNetwork)
-        values, diverge = mask * gate, partial(task.divergence, anchor_logits)
-        return edge_gradient(network.module, network.x, edges, values, diverge).mul_(mask).abs_()
+        divergence_of = partial(task.divergence, anchor_logits)
+        return edge_gradient(network.module, network.x, edges, mask * gate, divergence_of).mul_(mask).abs_()
     gate.requires_grad_()
     divergence = task.divergence(anchor_logits, network.logits(edges, mask * gate))
     return torch.autograd.grad(divergence, gate)[0].abs()

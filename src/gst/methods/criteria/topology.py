@@ -2,7 +2,7 @@ r"""The topology criterion: how much an edge moves the eigenvalues of the anchor
 
 .. math:: φ^{topo}(e) = \sum_k \left| \frac{Δλ_k}{λ_k} \right|
 
-over the K largest and the K smallest eigenvalues, with the first-order change Δλ_k when edge e of weight w goes
+over the K largest and the K smallest eigenvalues, with the first-order change Δλ_k when edge e of weight w is removed
 (a, b: left and right eigenvector, v: eigenvector of a symmetric matrix, d: degree):
 
 =========================  ==========================================  ==============================================
@@ -14,8 +14,8 @@ normalised                 w ((u_i − u_j)² − λ(u_i² + u_j²)),          w
                            u = D^-½ v of I − D^-½ A D^-½               of I − D⁻¹A
 =========================  ==========================================  ==============================================
 
-Signs are left out. Eigenvalues that are zero are skipped: 1/λ is undefined there, and the null space of a Laplacian
-(one dimension a connected component: 438 on CiteSeer) would be all that K = 20 sees.
+Signs are omitted. Zero eigenvalues are skipped: 1/λ is undefined there, and the null space of a Laplacian, with one
+dimension per connected component (438 on CiteSeer), would use up all of K = 20.
 """
 
 import numpy as np
@@ -30,7 +30,7 @@ from gst.graph.laplacian import Laplacian
 from gst.graph.resistance import effective_resistance
 
 MATRICES = ("adjacency", "laplacian", "normalised")
-PROJECTIONS = 128  # of effective resistance: relative standard error 1/8 an edge
+PROJECTIONS = 128  # for effective resistance: relative standard error of 1/8 per edge
 _ZERO = 1e-8  # eigenvalues below this share of the largest count as zero
 _TOLERANCE = 1e-6
 
@@ -40,8 +40,8 @@ def topology_scores(
 ) -> Tensor:
     """φ_topo of every edge of the graph m ⊙ A, float64.
 
-    ``eigenpairs="all"`` takes every eigenpair of the Laplacian, which is w_ij times the effective resistance and needs
-    no eigensolver; directions are then ignored.
+    ``eigenpairs="all"`` uses every eigenpair of the Laplacian: the sum is then w_ij times the effective resistance,
+    which needs no eigensolver and ignores directions.
     """
     if matrix not in MATRICES:
         raise InputError(f"unknown matrix {matrix!r}: choose from {', '.join(MATRICES)}")
@@ -52,8 +52,8 @@ def topology_scores(
         return weight * effective_resistance(edges, weight, projections=PROJECTIONS, seed=seed)
     if not isinstance(eigenpairs, int) or eigenpairs < 1:
         raise InputError(f'eigenpairs {eigenpairs!r} is not a positive number or "all"')
-    changes = _directed if edges.directed else _undirected
-    return weight * torch.from_numpy(changes(edges, weight.numpy(), matrix, eigenpairs, seed))
+    relative_changes = _directed if edges.directed else _undirected
+    return weight * torch.from_numpy(relative_changes(edges, weight.numpy(), matrix, eigenpairs, seed))
 
 
 def _undirected(edges: EdgeSet, weight: np.ndarray, matrix: str, k: int, seed: int) -> np.ndarray:
@@ -74,9 +74,9 @@ def _undirected(edges: EdgeSet, weight: np.ndarray, matrix: str, k: int, seed: i
 
 
 def _eigenpairs(laplacian: Laplacian, matrix: str, k: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """The k largest and k smallest eigenvalues that are not zero; eigenvectors in rows."""
+    """The k largest and k smallest nonzero eigenvalues; eigenvectors in rows."""
     size = laplacian.size
-    tiny = 2 * k >= size - 1  # ARPACK cannot be asked for nearly all pairs of a graph; then its matrix is small
+    tiny = 2 * k >= size - 1  # ARPACK cannot compute nearly all pairs; such a matrix is small
     if matrix == "adjacency":
         operator = laplacian.adjacency
     elif matrix == "laplacian":
@@ -89,7 +89,7 @@ def _eigenpairs(laplacian: Laplacian, matrix: str, k: int, seed: int) -> tuple[n
             operator = _lifted(operator.tocsr(), root, laplacian.component)
     if tiny:
         values, vectors = linalg.eigh(operator.toarray())
-    elif matrix == "laplacian":  # its small eigenvalues are the large ones of L⁺, where the null space is out of sight
+    elif matrix == "laplacian":  # its small eigenvalues are the large ones of L⁺, far from its null space
         pseudo_inverse = LinearOperator(
             operator.shape, matvec=lambda x: laplacian.solve(x.reshape(-1, 1), tolerance=1e-9).ravel(), dtype=float
         )
@@ -109,7 +109,7 @@ def _lanczos(operator: sparse.spmatrix | LinearOperator, k: int, end: str, seed:
     start = np.random.default_rng(seed).standard_normal(size)
     try:
         return eigsh(operator, k, which=end, v0=start, tol=_TOLERANCE, ncv=min(size, 3 * k + 20), rng=seed)
-    except ArpackNoConvergence as stopped:  # the pairs found so far are good ones
+    except ArpackNoConvergence as stopped:  # the pairs that did converge are usable
         return stopped.eigenvalues, stopped.eigenvectors
 
 
@@ -148,29 +148,28 @@ def _directed(edges: EdgeSet, weight: np.ndarray, matrix: str, k: int, seed: int
 def _left_right(matrix: sparse.csr_matrix, k: int, seed: int) -> list[tuple[complex, np.ndarray, np.ndarray]]:
     """Eigenvalues with the k largest and k smallest real parts, with matching left and right eigenvectors."""
     size = matrix.shape[0]
-    if 2 * k >= size - 2:  # a graph so small that every pair is asked for
+    if 2 * k >= size - 2:  # a graph so small that nearly all pairs are needed
         values, left, right = linalg.eig(matrix.toarray(), left=True, right=True)
         order = np.argsort(values.real)
-        ends = np.r_[0 : min(k, size), max(k, size - k) : size]
-        chosen = order[ends]
-        found = [(values[p], left[:, p].conj(), right[:, p]) for p in chosen]
+        ends = order[np.r_[0 : min(k, size), max(k, size - k) : size]]
+        pairs = [(values[p], left[:, p].conj(), right[:, p]) for p in ends]
     else:
-        found = []
+        pairs = []
         for end in ("LR", "SR"):
             values, right = _arpack(matrix, k, end, seed)
-            mirrored, left = _arpack(matrix.T.tocsr(), k, end, seed)
-            taken: set[int] = set()
+            left_values, left = _arpack(matrix.T.tocsr(), k, end, seed)
+            matched: set[int] = set()
             for p, value in enumerate(values):
-                distance = np.abs(mirrored - value)
-                distance[list(taken)] = np.inf
+                distance = np.abs(left_values - value)
+                distance[list(matched)] = np.inf
                 if distance.size and distance.min() < 1e-4 * (1 + abs(value)):
-                    taken.add(int(distance.argmin()))
-                    found.append((value, left[:, distance.argmin()], right[:, p]))
-    top = max((abs(value) for value, _, _ in found), default=0.0)
+                    matched.add(int(distance.argmin()))
+                    pairs.append((value, left[:, distance.argmin()], right[:, p]))
+    top = max((abs(value) for value, _, _ in pairs), default=0.0)
     # aᵀb vanishes where eigenvectors coalesce: such an eigenvalue has no first-order change
     return [
         (value, a, b)
-        for value, a, b in found
+        for value, a, b in pairs
         if abs(value) > _ZERO * top and abs(a @ b) > 1e-8 * np.linalg.norm(a) * np.linalg.norm(b)
     ]
 

@@ -1,66 +1,76 @@
-"""The divergence of one node's answer, its slope, and how far apart two answers are."""
+"""The divergence of one node's answer, its gradient, and the distance between two answers.
+
+With wanted probabilities p = softmax(Z^A / T) and an output z, the cross entropy is
+
+    H(p, softmax(z / T)) = log Σ_c exp(z_c / T) − ⟨p, z / T⟩
+
+and KL is the cross entropy less the entropy of p. For several labels, sums run over Bernoulli distributions σ(z / T).
+"""
 
 import numpy as np
 
-from gst.methods.greedy.arrays import Layers, State, Trial, lean
+from gst.methods.greedy.arrays import Layers, State, Trial, inlined
 
-NOTHING = -110.0  # e to this power changes no sum with 1 in it, not even by way of its smaller terms
+NEGLIGIBLE = -110.0  # a term exp(x) with x below this cannot change a sum, in double precision, that contains 1
 
 
-@lean
-def hoped(network: int, node: int, out: np.ndarray, layers: Layers) -> float:
-    """⟨wanted, out / T⟩, all of a loss for which the wanted answer is fetched."""
-    wanted, total = layers.wanted[network, node], 0.0
+@inlined
+def expected_logit(network: int, node: int, out: np.ndarray, layers: Layers) -> float:
+    """⟨wanted, out / T⟩, the only part of the loss that reads the wanted probabilities."""
+    wanted = layers.wanted[network, node]
+    total = 0.0
     for c in range(out.size):
         total += wanted[c] * out[c]
     return total / layers.temperature
 
 
-@lean
-def loss_of(network: int, node: int, hope: float, out: np.ndarray, layers: Layers) -> float:
-    """log(1 + KL) of the answer from the wanted one, ``hope`` being :func:`hoped`.
+@inlined
+def node_loss(network: int, node: int, expected: float, out: np.ndarray, layers: Layers) -> float:
+    """D of one node: log(1 + KL), or undamped the cross entropy, which is KL plus a constant.
 
-    Undamped, the cross entropy, which is KL but for a constant.
+    ``expected`` comes from :func:`expected_logit`.
     """
-    cross = _partition(out, layers) - hope
+    cross_entropy = _log_partition(out, layers) - expected
     if not layers.damped:
-        return cross
-    apart = cross - layers.least[network, node]
-    return np.log1p(apart) if apart > 0.0 else 0.0
+        return cross_entropy
+    kl = cross_entropy - layers.least[network, node]
+    return np.log1p(kl) if kl > 0.0 else 0.0
 
 
-@lean
-def slope_of(network: int, node: int, layers: Layers, state: State, into: np.ndarray) -> None:
+@inlined
+def loss_gradient(network: int, node: int, layers: Layers, state: State, into: np.ndarray) -> None:
     """∂D/∂out = (softmax(out / T) − wanted) / T, damped by 1 / (1 + KL)."""
     loss = state.loss[network, node]
     damping = (np.exp(-loss) if loss > 0.0 else 1.0) / layers.temperature if layers.damped else 0.0
     for c in range(into.size):
-        more = state.chance[network, node, c] - layers.wanted[network, node, c]
-        into[c] = more * damping if layers.damped else more / layers.temperature
+        excess = state.chance[network, node, c] - layers.wanted[network, node, c]
+        into[c] = excess * damping if layers.damped else excess / layers.temperature
 
 
-@lean
-def _partition(out: np.ndarray, layers: Layers) -> float:
-    """log Σ_c exp(out_c / T), of labels Σ_c log(1 + exp(out_c / T))."""
-    factor, top, total = 1 / layers.temperature, out[0], 0.0
+@inlined
+def _log_partition(out: np.ndarray, layers: Layers) -> float:
+    """log Σ_c exp(out_c / T); for several labels Σ_c log(1 + exp(out_c / T))."""
+    factor = 1 / layers.temperature
+    total = 0.0
     if layers.labels:
         for c in range(out.size):
             total += max(out[c] * factor, 0.0) + np.log1p(np.exp(-abs(out[c] * factor)))
         return total
+    top = out[0]
     for c in range(1, out.size):
         top = max(top, out[c])
-    for c in range(out.size):  # answers are sharp, so most terms are 1 or no part of the sum's 53 bits
+    for c in range(out.size):  # answers are sharp: most terms are 1 or too small to change the sum
         below = (out[c] - top) * factor
         if below == 0.0:
             total += 1.0
-        elif below > NOTHING:
+        elif below > NEGLIGIBLE:
             total += np.exp(below)
     return (np.log(total) if total > 1.0 else 0.0) + top * factor
 
 
-@lean
-def chances(out: np.ndarray, layers: Layers, into: np.ndarray) -> None:
-    """softmax(out / T), or sigmoid(out / T) of labels."""
+@inlined
+def _probabilities(out: np.ndarray, layers: Layers, into: np.ndarray) -> None:
+    """softmax(out / T), or sigmoid(out / T) for several labels."""
     total, top = 0.0, out[0]
     for c in range(1, out.size):
         top = max(top, out[c])
@@ -71,12 +81,13 @@ def chances(out: np.ndarray, layers: Layers, into: np.ndarray) -> None:
         into[c] = 1 / (1 + np.exp(-out[c] / layers.temperature)) if layers.labels else into[c] / total
 
 
-@lean
-def moved(out: np.ndarray, layers: Layers, chance: np.ndarray, trial: Trial) -> float:
-    """Puts the new chances in place of the old; how far apart they are, ½ Σ_c |Δ|."""
-    now, distance = trial.step[: chance.size], 0.0
-    chances(out, layers, now)
-    for c in range(chance.size):
-        distance += abs(now[c] - chance[c]) / 2
-        chance[c] = now[c]
+@inlined
+def replace_probabilities(out: np.ndarray, layers: Layers, stored: np.ndarray, trial: Trial) -> float:
+    """Overwrites the stored probabilities by those of ``out``; returns ½ Σ_c |Δ|, the distance between the two."""
+    new = trial.step[: stored.size]
+    distance = 0.0
+    _probabilities(out, layers, new)
+    for c in range(stored.size):
+        distance += abs(new[c] - stored[c]) / 2
+        stored[c] = new[c]
     return distance

@@ -1,7 +1,7 @@
-"""A graph and networks as plain arrays, the way that compiled kernels want them.
+"""The graph, the networks and the work space of the search as plain arrays for the compiled kernels.
 
-Everything per layer and node lies in one flat array, row (l, i) at ``row[l] + i·width[l]``, and the layers of several
-networks follow one another: one compiled kernel serves any depth and any number of networks.
+Values per layer and node are stored in one flat array; row (l, i) starts at ``row[l] + i·width[l]``. The layers of
+several networks follow one another, so one compiled kernel serves any depth and any number of networks.
 """
 
 from collections.abc import Callable
@@ -16,9 +16,9 @@ SUM, MEAN, SYMMETRIC = 0, 1, 2
 
 
 def _options() -> dict[str, Any]:
-    """Nothing here allocates, so nothing needs counting of references, which would take most of the time.
+    """Options of all kernels. They allocate nothing, so reference counting, which would dominate the time, is off.
 
-    The option is numba's own: where a version does not know it, kernels are slower and right all the same.
+    That option is internal to numba: with a version that lacks it, the kernels are slower but equally correct.
     """
     options: dict[str, Any] = {"cache": True, "error_model": "numpy"}
     try:
@@ -29,69 +29,69 @@ def _options() -> dict[str, Any]:
 
 
 def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """``njit`` whose cache is out of date when any file of this folder changes.
+    """``njit`` with a cache that a change to any file of this folder invalidates.
 
-    numba compares the file of the function alone, and would go on with the former code of what it calls.
+    numba itself checks only the file that defines the function and would reuse outdated code of its callees.
     """
     return njit(stamp=_SOURCES, **options)
 
 
 _SOURCES = tuple((path.name, path.stat().st_mtime_ns) for path in sorted(Path(__file__).parent.glob("*.py")))
 kernel = compiled(**_options())
-# called by kernels alone: what would take Python's objects apart is a fifth of what there is to compile
+# called by kernels only: the wrappers for Python and C would be a fifth of the code to compile
 _inner: dict[str, Any] = {**_options(), "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-# for what is small: a call hands over some 300 words, of which it reads ten
-lean = compiled(forceinline=True, **_inner)
-macro = compiled(inline="always", **_inner)  # for what returns a view
+# for small functions: a real call would pass some 300 machine words, of which the function reads ten
+inlined = compiled(forceinline=True, **_inner)
+macro = compiled(inline="always", **_inner)  # for functions that return a view
 
 
 class Lists(NamedTuple):
-    """The arcs by source. The kept ones of each source come first, so that walking them costs their number only.
+    """The arcs grouped by source. Each source lists its kept arcs first, so that visiting them costs their number only.
 
-    Arc 2e is the first of edge e, arc 2e + 1 the second, which a directed edge has not.
+    Arc 2e is the first arc of edge e and arc 2e + 1 the second; a directed edge has no second arc.
     """
 
-    start: np.ndarray  # [N + 1]
-    kept: np.ndarray  # [N] how many arcs of each source are kept
-    arc: np.ndarray  # [A] which arc stands here, …
+    start: np.ndarray  # [N + 1] first position of each source
+    kept: np.ndarray  # [N] number of kept arcs of each source
+    arc: np.ndarray  # [A] the arc at each position, …
     target: np.ndarray  # [A] … its target …
-    weight: np.ndarray  # [A] … and weight; permuted within each source
-    place: np.ndarray  # [2 E] where an arc stands; −1: there is none
-    ends: np.ndarray  # [2 E] the source of each arc
+    weight: np.ndarray  # [A] … and its weight; permuted within each source
+    place: np.ndarray  # [2 E] position of each arc; −1: no such arc
+    ends: np.ndarray  # [2 E] source of each arc
 
 
 class Heads(NamedTuple):
-    """What networks of attention have besides."""
+    """What attention layers need in addition."""
 
-    number: np.ndarray  # [K·L] heads of each layer
-    heard: Lists  # the arcs by target: here ``ends`` are targets, and ``target`` has the sources
+    num_heads: np.ndarray  # [K·L] heads of each layer
+    incoming: Lists  # the arcs grouped by target: here ``ends`` holds targets and ``target`` sources
 
 
 class Layers(NamedTuple):
-    """K networks of L layers each and the answers they should give; constant. A layer's number is k·L + l."""
+    """K networks of L layers each and their wanted answers; constant. Layer l of network k has index k·L + l."""
 
-    norm: int
+    norm: int  # SUM, MEAN or SYMMETRIC
     depth: int  # L
-    cap: int  # arcs above which a sender's news wait
+    cap: int  # kept arcs above which the propagation of a sender is deferred
     width: np.ndarray  # [K·L] outputs of each layer
-    row: np.ndarray  # [K·L] where a layer's rows begin in the arrays of State
-    inputs: np.ndarray  # [K·L] inputs of each layer; 0 for the first, whose products are made once
-    weight_at: np.ndarray  # [K·L] where W begins in weight
+    row: np.ndarray  # [K·L] where the rows of a layer start in the arrays of State
+    inputs: np.ndarray  # [K·L] inputs of each layer; 0 for a first layer, whose products H·W never change
+    weight_at: np.ndarray  # [K·L] where W of a layer starts in weight
     weight: np.ndarray  # flat, each W column by column
-    root: np.ndarray  # W_root like weight, or empty
+    root: np.ndarray  # W_root, stored like weight, or empty
     bias: np.ndarray  # [K·L, widest]
     norms: np.ndarray  # γ and β of the LayerNorm after each layer, [K·L, 2, widest], or empty
     own: np.ndarray  # q, [K·L, N]
-    wanted: np.ndarray  # softmax(Z^A / T), or sigmoid of several labels, [K, N, C]
-    temperature: float
-    labels: bool  # whether the C outputs are labels of their own
-    damped: bool  # whether the divergence is log(1 + KL), else KL
-    least: np.ndarray  # cross entropy at best, that of the wanted answer with itself, [K, N]
-    heads: Any  # Heads of attention, or None
+    wanted: np.ndarray  # softmax(Z^A / T), or sigmoid for several labels, [K, N, C]
+    temperature: float  # T
+    labels: bool  # whether the C outputs are independent labels
+    damped: bool  # whether the divergence is log(1 + KL) instead of KL
+    least: np.ndarray  # entropy of each wanted answer, the least possible cross entropy, [K, N]
+    heads: Any  # Heads of attention layers, or None
 
 
 class State(NamedTuple):
-    """What the networks hold on the kept edges."""
+    """What the networks compute on the kept edges, except for propagation that is deferred."""
 
     flow: np.ndarray  # d, [N]
     scale: np.ndarray  # s, [N]
@@ -100,25 +100,26 @@ class State(NamedTuple):
     out: np.ndarray  # outputs of all layers, before the ReLU
     slope: np.ndarray  # ∂D/∂(t P) of all layers, as of the last refresh
     chance: np.ndarray  # softmax(out / T), or sigmoid, of the last layers, [K, N, C]
-    loss: np.ndarray  # D of each node, [K, N]; of KL the cross entropy, which is more by a constant
-    settled: np.ndarray  # [1] whether all of this is the kernels' own work, as it is after the first refresh
+    loss: np.ndarray  # D of each node, [K, N]; for undamped KL the cross entropy, which is larger by a constant
+    settled: np.ndarray  # [1] whether a refresh computed all of it: then equal outputs imply equal P, R and losses
 
 
 class Trial(NamedTuple):
-    """Room for what would be different. A touched node has a slot in each layer, so that all of it lies close together.
+    """Work space for the rows that one edge would change.
 
-    Row (l, slot) of its arrays is like row (l, node) of State.
+    A touched node gets a slot in each layer, so the rows of a trial lie close together. Row (l, slot) of the arrays
+    here corresponds to row (l, node) of State.
     """
 
-    ends: np.ndarray  # [2] the nodes into which something else flows; −1: none
-    flow: np.ndarray  # [2] d there
+    ends: np.ndarray  # [2] the nodes whose incoming arcs change; −1: none
+    flow: np.ndarray  # [2] their d
     sent: np.ndarray
     extra: np.ndarray
-    out: np.ndarray  # what comes in besides, then the output
+    out: np.ndarray  # first the difference of the incoming sum, then the output
     loss: np.ndarray  # [K, slot]
-    step: np.ndarray  # [widest] what one sender sends besides
-    read: np.ndarray  # [widest] a normalised row
-    mark: np.ndarray  # [N, K·L] first + slot of a node touched
-    first: np.ndarray  # [K·L] what is below is from earlier trials
-    nodes: np.ndarray  # [K·L, slot] the nodes touched …
+    step: np.ndarray  # [2 · widest] scratch row
+    read: np.ndarray  # [widest] a row after LayerNorm
+    mark: np.ndarray  # [N, K·L] first + slot of a touched node; smaller numbers are of earlier trials
+    first: np.ndarray  # [K·L] the least mark of this trial
+    nodes: np.ndarray  # [K·L, slot] the touched nodes …
     size: np.ndarray  # [K·L] … and their number

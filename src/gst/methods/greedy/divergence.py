@@ -1,4 +1,4 @@
-"""What a sparse graph is measured by: how far answers are from those on all edges, sharpened by a temperature."""
+"""The objective of the search: the divergence of a network's answers from those it gives on all edges."""
 
 from dataclasses import dataclass
 
@@ -11,25 +11,25 @@ SHARPNESS = 0.01  # T in units of the margin
 
 @dataclass(frozen=True)
 class Target:
-    r"""The divergence D of answers from the wanted ones.
+    r"""The divergence D_T of answers Z from the wanted answers Z^A, sharpened by a temperature T.
 
     .. math:: D_T = \sum_i \log(1 + KL_i), \quad
               KL_i = KL(\mathrm{softmax}(Z^A_i / T) ‖ \mathrm{softmax}(Z_i / T))
 
-    of several labels, KL_i is the sum over the Bernoulli distributions σ(Z_i / T). The logarithm damps what one node
-    can cost: KL alone would spend edges on nodes that cannot be won back. Undamped, D_T = Σ_i KL_i.
+    For several labels, KL_i is the sum over the Bernoulli distributions σ(Z_i / T). The logarithm damps what a single
+    node can cost: KL alone would spend edges on nodes whose answers cannot be recovered. Undamped, D_T = Σ_i KL_i.
     """
 
     temperature: float
-    labels: bool = False  # whether the outputs are labels of their own
+    labels: bool = False  # whether the outputs are independent labels
     damped: bool = True
 
     @classmethod
     def of(cls, logits: Tensor, labels: bool = False, sharpness: float = SHARPNESS, damped: bool = True) -> "Target":
         """T = ``sharpness`` times the median margin between the two best answers of a node.
 
-        So small that right answers count, not how sure they are; in units of the margin because the logits of one
-        backbone are ten times as large as those of another.
+        T is so small that the right answer counts, not how confident it is; and relative to the margin, because logits
+        of one backbone are ten times as large as those of another.
         """
         if labels:
             margin = logits.abs().median()
@@ -39,23 +39,24 @@ class Target:
         return cls(max(sharpness * float(margin), 1e-6), labels, damped)
 
     def chance(self, logits: Tensor) -> Tensor:
+        """softmax(Z / T), or σ(Z / T) for several labels."""
         scaled = logits / self.temperature
         return scaled.sigmoid() if self.labels else scaled.softmax(-1)
 
-    def outcomes(self, logits: Tensor) -> Tensor:
-        """log-probabilities; of a label two of them."""
+    def log_probabilities(self, logits: Tensor) -> Tensor:
+        """Log-probabilities of all outcomes: one per class, or two per label."""
         scaled = logits / self.temperature
         if self.labels:  # log(1 − σ(z)) = log σ(−z)
             return functional.logsigmoid(torch.cat([scaled, -scaled], -1))
         return scaled.log_softmax(-1)
 
     def entropy(self, wanted: Tensor) -> Tensor:
-        """Of each node's wanted answer."""
-        sure = self.outcomes(wanted)
-        return -(sure.exp() * sure).nan_to_num(0.0).sum(-1)
+        """Entropy of each node's wanted answer."""
+        log_p = self.log_probabilities(wanted)
+        return -(log_p.exp() * log_p).nan_to_num(0.0).sum(-1)
 
     def loss(self, wanted: Tensor, logits: Tensor) -> Tensor:
         """D of each node."""
-        found, wanted = self.outcomes(logits), self.outcomes(wanted)
-        apart = functional.kl_div(found, wanted, reduction="none", log_target=True).sum(-1)
-        return apart.clamp(min=0).log1p() if self.damped else apart
+        log_q, log_p = self.log_probabilities(logits), self.log_probabilities(wanted)
+        kl = functional.kl_div(log_q, log_p, reduction="none", log_target=True).sum(-1)
+        return kl.clamp(min=0).log1p() if self.damped else kl

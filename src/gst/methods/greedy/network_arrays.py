@@ -1,13 +1,13 @@
-"""The native networks as the kernels want them: plain arrays, on a graph without edges."""
+"""Backbones as plain arrays for the kernels, on a graph without edges."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
 from gst.graph.edgeset import EdgeSet
@@ -16,91 +16,70 @@ from gst.methods.greedy.divergence import Target
 from gst.methods.greedy.walk import Incidence, Model
 from gst.nn.backbones import Backbone
 from gst.nn.features import Features, linear
-from gst.nn.layers import ClusterGCNLayer, GATLayer, GCNLayer, GINLayer, SAGELayer
+from gst.nn.layers import Layer
 from gst.nn.network import NativeNetwork, Network
 
-CAP = 32  # kept arcs above which the news of a node wait for the next refresh
+CAP = 32  # kept arcs above which the propagation of a node is deferred to the next refresh
+NORMS = {"sum": SUM, "mean": MEAN, "symmetric": SYMMETRIC}
 
 
 @dataclass(frozen=True)
-class Aggregation:
+class Formula:
     """A layer out_i = s_i (Σ_j w_ij t_j P_j + q_i t_i P_i) + R_i + b; see :mod:`gst.methods.greedy.kernels`.
 
-    With heads, a mean weighted by attention; see :mod:`gst.methods.greedy.attention`.
+    With heads, a mean weighted by attention, with its scores in further columns of P; see
+    :mod:`gst.methods.greedy.attention`.
     """
 
     norm: int
     weight: Tensor  # W
     bias: Tensor
-    base: Tensor  # [N] what flows into a node without edges
+    base: Tensor  # [N] weighted in-degree of a node without edges
     own: Tensor  # q, [N]
     root: Tensor | None = None  # W_root
     heads: int = 0
+
+    @classmethod
+    def of(cls, layer: Layer, loops: Tensor) -> "Formula":
+        diagonal = layer.diagonal(loops)
+        if layer.attention is None:
+            base = torch.zeros_like(loops) if layer.norm == "sum" else diagonal
+            return cls(NORMS[layer.norm], layer.weight, layer.bias, base, diagonal, layer.root)
+        heads, bias, weight = layer.attention[0].shape[0], layer.bias.double(), layer.weight.double()
+        scores = [(weight.view(weight.shape[0], heads, -1) * vector.double()).sum(-1) for vector in layer.attention]
+        bias = torch.cat([bias, bias.new_zeros(2 * heads)])
+        return cls(MEAN, torch.cat([weight, *scores], dim=1), bias, diagonal, diagonal, heads=heads)
 
     @property
     def outputs(self) -> int:
         return self.weight.shape[1] - 2 * self.heads
 
 
-def _gcn(layer: GCNLayer, loops: Tensor) -> Aggregation:
-    diagonal = torch.where(loops > 0, loops, 1.0)
-    return Aggregation(SYMMETRIC, layer.weight, layer.bias, diagonal, diagonal, layer.root)
-
-
-def _gin(layer: GINLayer, loops: Tensor) -> Aggregation:
-    return Aggregation(SUM, layer.weight, layer.bias, torch.zeros_like(loops), loops + 1 + layer.eps, layer.root)
-
-
-def _sage(layer: SAGELayer, loops: Tensor) -> Aggregation:
-    return Aggregation(MEAN, layer.weight, layer.bias, loops, loops, layer.root)
-
-
-def _cluster_gcn(layer: ClusterGCNLayer, loops: Tensor) -> Aggregation:
-    one = torch.ones_like(loops)
-    return Aggregation(MEAN, layer.weight, layer.bias, one, one, layer.root)
-
-
-def _gat(layer: GATLayer, loops: Tensor) -> Aggregation:
-    one, bias = torch.ones_like(loops), layer.bias.double()
-    weight = layer.weight.double()
-    scores = [
-        (weight.view(weight.shape[0], layer.heads, -1) * attend.double()).sum(-1)
-        for attend in (layer.attend_source, layer.attend_target)
-    ]
-    bias = torch.cat([bias, bias.new_zeros(2 * layer.heads)])
-    return Aggregation(MEAN, torch.cat([weight, *scores], dim=1), bias, one, one, heads=layer.heads)
-
-
-KNOWN: dict[type[nn.Module], Callable[..., Aggregation]] = {
-    GCNLayer: _gcn,
-    GINLayer: _gin,
-    SAGELayer: _sage,
-    ClusterGCNLayer: _cluster_gcn,
-    GATLayer: _gat,
-}
-
-
 def all_known(networks: Sequence[Network]) -> bool:
-    """Whether the kernels know the networks: layers of one kind, with ELU between those of attention, else ReLU.
+    """Whether the kernels cover the networks: described layers of one class, with ReLU, or ELU after attention.
 
-    Attention they know without skip connections and normalisation only.
+    In-degrees are stored once for all layers, so the diagonal must be the same for all, except for sums, which do not
+    depend on them. Attention is covered without skip connections and normalisation only.
     """
     modules = [network.module for network in networks if isinstance(network, NativeNetwork)]
+    if len(modules) < len(networks) or not all(module.described for module in modules):
+        return False
     kinds = {
         (type(layer), module.activation, layer.root is not None, bool(module.norms))
         for module in modules
-        for layer in module.layers
+        for layer in module.stack
     }
-    if len(modules) < len(networks) or len(kinds) != 1:
+    if len(kinds) != 1:
         return False
-    kind, activation, *more = kinds.pop()
-    if kind is GATLayer:
-        return activation is functional.elu and not any(more)
-    return kind in KNOWN and activation is torch.relu
+    layer = modules[0].stack[0]
+    _, activation, *extras = kinds.pop()
+    if layer.attention is not None:
+        return activation is functional.elu and not any(extras)
+    return activation is torch.relu and (layer.fixed_diagonal or layer.norm == "sum")
 
 
 def as_lists(edges: EdgeSet) -> tuple[Lists, Incidence]:
-    """The arcs and edges of each node, none of them kept yet."""
+    """The arcs and the edges of each node; no arc is kept yet."""
     ends = edges.pairs.flatten().cpu().numpy()
     incidence = Incidence(_starts(ends, edges.num_nodes), np.argsort(ends, kind="stable") % edges.num_edges)
     return _lists(edges, *edges.arcs.cpu().numpy()), incidence
@@ -112,8 +91,8 @@ def _lists(edges: EdgeSet, source: np.ndarray, target: np.ndarray) -> Lists:
     number = np.empty(source.size, np.int64)  # 2e + side
     number[first] = 2 * np.arange(edges.num_edges)[:, None] + np.arange(sides)
     order = np.argsort(source, kind="stable")
-    place = np.full(2 * edges.num_edges, -1)
-    place[number[order]] = np.arange(source.size)
+    position = np.full(2 * edges.num_edges, -1)
+    position[number[order]] = np.arange(source.size)
     weight = np.ones(source.size) if edges.arc_weight is None else _float64(edges.arc_weight)
     return Lists(
         start=_starts(source, edges.num_nodes),
@@ -121,7 +100,7 @@ def _lists(edges: EdgeSet, source: np.ndarray, target: np.ndarray) -> Lists:
         arc=number[order],
         target=target[order],
         weight=weight[order],
-        place=place,
+        place=position,
         ends=np.stack([source[first[:, 0]], target[first[:, 0]]], axis=1).ravel(),
     )
 
@@ -130,12 +109,13 @@ def _lists(edges: EdgeSet, source: np.ndarray, target: np.ndarray) -> Lists:
 def as_model(
     networks: Sequence[NativeNetwork], edges: EdgeSet, wanted: list[Tensor], target: Target, cap: int = CAP
 ) -> Model:
-    """Networks of one kind on the nodes of ``edges`` without any edge, and the logits that each should give.
+    """The arrays of networks that :func:`all_known` accepts, on the nodes of ``edges`` but without any edge.
 
-    ``cap`` is not for attention, whose trials are exact whatever the degrees.
+    ``wanted``: the logits that each network should give. ``cap`` does not apply to attention, whose trials are always
+    exact.
     """
     loops = edges.loops.double()
-    stack = [KNOWN[type(layer)](layer, loops) for network in networks for layer in network.module.layers]
+    stack = [Formula.of(layer, loops) for network in networks for layer in network.module.stack]
     depth, count = len(networks[0].module.layers), edges.num_nodes
     width = np.array([layer.weight.shape[1] for layer in stack])
     heads = np.array([layer.heads for layer in stack])
@@ -196,7 +176,7 @@ def as_model(
 
 
 def _without_edges(
-    stack: list[Aggregation], networks: Sequence[NativeNetwork], depth: int
+    stack: list[Formula], networks: Sequence[NativeNetwork], depth: int
 ) -> tuple[list[Tensor], list[Tensor], list[Tensor]]:
     """P, R and outputs of all layers."""
     sent: list[Tensor] = []
@@ -214,25 +194,25 @@ def _without_edges(
                 out = out + extra[-1]
             hidden = torch.relu(out if norm is None else deepcopy(norm).double()(out))
             if layer.heads:
-                values, source, aim = out.split([layer.outputs, layer.heads, layer.heads], dim=1)
-                out = torch.cat([values, functional.leaky_relu(source + aim, 0.2), aim], dim=1)
+                values, source, target = out.split([layer.outputs, layer.heads, layer.heads], dim=1)
+                out = torch.cat([values, functional.leaky_relu(source + target, 0.2), target], dim=1)
                 hidden = functional.elu(values)
             outputs.append(out)
     return sent, extra, outputs
 
 
 def _norms(modules: list[Backbone], depth: int, widest: int) -> np.ndarray:
-    """γ and β after each layer; nothing after a last one."""
-    found = np.zeros((depth * len(modules) if any(module.norms for module in modules) else 0, 2, widest))
+    """γ and β of the LayerNorm after each layer, zeros after a last one; empty without LayerNorm."""
+    norms = np.zeros((depth * len(modules) if any(module.norms for module in modules) else 0, 2, widest))
     for k, module in enumerate(modules):
         for i, norm in enumerate(module.norms):
             for row, parameter in enumerate(norm.parameters()):
-                found[k * depth + i, row, : parameter.numel()] = _float64(parameter)
-    return found
+                norms[k * depth + i, row, : parameter.numel()] = _float64(parameter)
+    return norms
 
 
 def _product(x: Features, weight: Tensor) -> Tensor:
-    """H·W. Features are not copied to double for it: their products are as exact as the network's own."""
+    """H·W in double precision, but computed in that of H: a copy of the features in double would be large."""
     dtype = x.dtype if isinstance(x, Tensor) else x.values.dtype
     return linear(x, weight.to(dtype)).double()
 
@@ -253,7 +233,7 @@ def _flat(parts: list[Tensor]) -> np.ndarray:
 
 
 def _before(sizes: np.ndarray) -> np.ndarray:
-    """Where each part begins."""
+    """Where parts of these sizes start."""
     return np.cumsum(sizes) - sizes
 
 

@@ -1,14 +1,14 @@
-"""LayerNorm between two layers: of a row of outputs, and back."""
+"""LayerNorm between two layers, for one row: forward and backward."""
 
 import numpy as np
 
-from gst.methods.greedy.arrays import Layers, Trial, lean, macro
+from gst.methods.greedy.arrays import Layers, Trial, inlined, macro
 
-EPSILON = 1e-5  # that of torch.nn.LayerNorm
+EPSILON = 1e-5  # as in torch.nn.LayerNorm
 
 
-@lean
-def moments(row: np.ndarray) -> tuple[float, float]:
+@inlined
+def _moments(row: np.ndarray) -> tuple[float, float]:
     """Mean and 1 / √(variance + ε) of a row."""
     mean, square = 0.0, 0.0
     for c in range(row.size):
@@ -20,24 +20,28 @@ def moments(row: np.ndarray) -> tuple[float, float]:
 
 
 @macro
-def read_of(layer: int, out: np.ndarray, layers: Layers, trial: Trial) -> np.ndarray:
-    """What the next layer reads of a row, but for the ReLU: itself, or normalised in room that the next call reuses."""
+def normalised(layer: int, out: np.ndarray, layers: Layers, trial: Trial) -> np.ndarray:
+    """LayerNorm(out), or ``out`` itself in a network without it: the next layer's input before the ReLU.
+
+    The result is in a buffer that the next call reuses.
+    """
     if layers.norms.size > 0:
-        mean, spread = moments(out)
+        mean, inverse_std = _moments(out)
         for c in range(out.size):
-            trial.read[c] = (out[c] - mean) * spread * layers.norms[layer, 0, c] + layers.norms[layer, 1, c]
+            trial.read[c] = (out[c] - mean) * inverse_std * layers.norms[layer, 0, c] + layers.norms[layer, 1, c]
     return trial.read[: out.size] if layers.norms.size > 0 else out
 
 
-@lean
-def through_norm(layer: int, out: np.ndarray, slope: np.ndarray, layers: Layers) -> None:
-    """From the slope in ReLU(LayerNorm(out)) to that in a row of outputs, in place."""
-    mean, spread = moments(out)
-    flat, along = 0.0, 0.0
+@inlined
+def norm_backward(layer: int, out: np.ndarray, gradient: np.ndarray, layers: Layers) -> None:
+    """Turns the gradient by ReLU(LayerNorm(out)) into the gradient by ``out``, in place."""
+    mean, inverse_std = _moments(out)
+    mean_gradient, mean_product = 0.0, 0.0
     for c in range(out.size):
-        centred, gain = (out[c] - mean) * spread, layers.norms[layer, 0, c]
-        slope[c] = slope[c] * gain if centred * gain + layers.norms[layer, 1, c] > 0 else 0.0
-        flat += slope[c] / out.size
-        along += slope[c] * centred / out.size
+        centred = (out[c] - mean) * inverse_std
+        gain = layers.norms[layer, 0, c]
+        gradient[c] = gradient[c] * gain if centred * gain + layers.norms[layer, 1, c] > 0 else 0.0
+        mean_gradient += gradient[c] / out.size
+        mean_product += gradient[c] * centred / out.size
     for c in range(out.size):
-        slope[c] = spread * (slope[c] - flat - (out[c] - mean) * spread * along)
+        gradient[c] = inverse_std * (gradient[c] - mean_gradient - (out[c] - mean) * inverse_std * mean_product)

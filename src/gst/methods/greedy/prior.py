@@ -1,4 +1,9 @@
-"""On which graph does a fresh network train as well as on all edges? Search and training take turns."""
+"""On which graph does a fresh network train as well as on all edges? Exchanges of edges, guided by a prior.
+
+Training and search alternate: fresh networks train on the kept edges, then the search drops the edges that these
+networks need least and adds those they need most, by δ = ΔD ∓ prior. The prior, which needs no trained network, rewards
+edges whose ends agree and edges through which much flows from labelled nodes.
+"""
 
 import math
 from collections.abc import Sequence
@@ -15,17 +20,17 @@ from gst.nn.network import Network
 from gst.sparse.csr import row_sum
 from gst.train.task import Task
 
-EXCHANGES = (0.5, 0.3, 0.2, 0.15, 0.1, 0.1, 0.1, 0.1)  # τ of each turn
-NETWORKS = 2  # fresh ones in each turn
-FLOOR = 1e-3  # agreement of ends that do not agree at all
+EXCHANGES = (0.5, 0.3, 0.2, 0.15, 0.1, 0.1, 0.1, 0.1)  # τ, the share of edges exchanged in each turn
+NETWORKS = 2  # fresh networks per turn
+FLOOR = 1e-3  # least agreement in the label flow, least divisor
 
 
 @dataclass(frozen=True)
 class Prior:
-    """What is thought of edges before any search; only the labels of training nodes are read."""
+    """What each edge is worth before any search; only the labels of training nodes are read."""
 
-    agreement: Tensor  # the semantic head
-    flow: Tensor  # the topology head
+    agreement: Tensor  # see edge_agreement
+    flow: Tensor  # see label_flow
     nodes: int
 
     @classmethod
@@ -33,74 +38,81 @@ class Prior:
         agreement = edge_agreement(edges, logits, task)
         return cls(agreement, label_flow(edges, agreement, task.train), edges.num_nodes)
 
-    def worth(self, kept: int) -> Tensor:
-        """w·a + 2·flow, in units of the divergence, with w = (N / 3k)⁵ between 0.1 and 4.
+    def worth(self, num_kept: int) -> Tensor:
+        """w·a + 2·flow of every edge, in units of the divergence, with w = (N / 3k)⁵ between 0.1 and 4.
 
-        The fewer of the edges are kept, the more it matters that their ends agree: 1 for a third of an edge a node.
+        The fewer edges are kept, the more it matters that their ends agree: w = 1 at a third of an edge per node.
         """
-        weight = min(max((self.nodes / (3 * max(kept, 1))) ** 5, 0.1), 4.0)
+        weight = min(max((self.nodes / (3 * max(num_kept, 1))) ** 5, 0.1), 4.0)
         return weight * self.agreement + 2 * self.flow
 
-    def first(self, edges: EdgeSet, kept: int) -> Tensor:
-        """The edges to begin with."""
-        return top_k(local_rank(edges, self.agreement), kept)
+    def first(self, edges: EdgeSet, num_kept: int) -> Tensor:
+        """Mask of the edges to start from."""
+        return top_k(local_rank(edges, self.agreement), num_kept)
 
 
 def turn(
     edges: EdgeSet,
-    keep: Tensor,
+    keep_mask: Tensor,
     networks: Sequence[Network],
     logits: Tensor,
     target: Target,
     prior: Prior,
     ratio: float,
 ) -> Tensor:
-    """Drops ⌊τ · min(kept, pruned)⌋ edges by the mean divergence of networks trained on the others; adds as many."""
-    kept = int(keep.sum())
-    count = math.floor(ratio * min(kept, edges.num_edges - kept))
-    start = keep if count < kept else torch.zeros_like(keep)  # to drop all needs no search
-    search = make_search(networks, edges, [logits] * len(networks), target, prior.worth(kept), start)
-    search.drop(count if count < kept else 0)
+    """Exchanges ⌊τ · min(kept, pruned)⌋ edges, by the divergence of networks trained on the kept ones; the new mask."""
+    num_kept = int(keep_mask.sum())
+    count = math.floor(ratio * min(num_kept, edges.num_edges - num_kept))
+    drops_all = count >= num_kept  # which needs no search
+    start = torch.zeros_like(keep_mask) if drops_all else keep_mask
+    search = make_search(networks, edges, [logits] * len(networks), target, prior.worth(num_kept), start)
+    search.drop(0 if drops_all else count)
     search.add(count)
-    return torch.from_numpy(search.keep.copy()).to(keep.device)
+    return torch.from_numpy(search.keep.copy()).to(keep_mask.device)
 
 
 def edge_agreement(edges: EdgeSet, logits: Tensor, task: Task) -> Tensor:
-    """a_uv = P_u · P_v with P = softmax(Z^A / 0.3), the labels of training nodes in place of beliefs.
+    """a_uv = P_u · P_v with P = softmax(Z^A / 0.3), and one-hot labels instead at training nodes.
 
-    Of several labels, the mean over them of the chance that both ends answer alike.
+    For several labels, the mean over them of the probability that both ends give the same answer.
     """
-    belief, u, v = logits.double() / 0.3, *edges.pairs
-    belief = belief.sigmoid() if task.multilabel else belief.softmax(-1)
+    scaled = logits.double() / 0.3
+    probability = scaled.sigmoid() if task.multilabel else scaled.softmax(-1)
     labels = task.y[task.train]
-    belief[task.train] = (labels if task.multilabel else torch.nn.functional.one_hot(labels, logits.shape[1])).to(
-        belief
-    )
-    agreement = belief.new_zeros(edges.num_edges)
-    for chance in belief.unbind(1):  # a column at a time: nothing E × C
-        agreement += chance[u] * chance[v]
+    known = labels if task.multilabel else torch.nn.functional.one_hot(labels, logits.shape[1])
+    probability[task.train] = known.to(probability)
+    agreement = probability.new_zeros(edges.num_edges)
+    u, v = edges.pairs
+    for column in probability.unbind(1):  # one class at a time avoids an array E × C
+        agreement += column[u] * column[v]
         if task.multilabel:
-            agreement += (1 - chance[u]) * (1 - chance[v])
-    return agreement / belief.shape[1] if task.multilabel else agreement
+            agreement += (1 - column[u]) * (1 - column[v])
+    return agreement / probability.shape[1] if task.multilabel else agreement
 
 
 def label_flow(edges: EdgeSet, agreement: Tensor, labelled: Tensor) -> Tensor:
-    """How much of what starts at labelled nodes passes an edge: x ← 0.3·1_train + 0.7·Wᵀ(x / d), 20 times."""
+    """The flow over each edge of walks that restart at labelled nodes: x ← 0.3·1_train + 0.7·Wᵀ(x / d), 20 times.
+
+    W is the agreement of the edges, d its row sums. The largest flow is 1.
+    """
     weight = agreement + FLOOR
-    pattern, along = edges.arc_pattern, weight[edges.arc_edge]
-    outflow = weight.new_zeros(edges.num_nodes).index_add(0, edges.arcs[0], along).clamp(min=FLOOR)
-    source = torch.zeros_like(outflow)
+    pattern, arc_weight = edges.arc_pattern, weight[edges.arc_edge]
+    degree = weight.new_zeros(edges.num_nodes).index_add(0, edges.arcs[0], arc_weight).clamp(min=FLOOR)
+    source = torch.zeros_like(degree)
     source[labelled] = 1.0
     x = source
     for _ in range(20):
-        x = 0.3 * source + 0.7 * row_sum(pattern, along * (x / outflow)[pattern.col])
+        x = 0.3 * source + 0.7 * row_sum(pattern, arc_weight * (x / degree)[pattern.col])
     u, v = edges.pairs
-    flow = (x[u] / outflow[u] + x[v] / outflow[v]) * weight
+    flow = (x[u] / degree[u] + x[v] / degree[v]) * weight
     return flow / flow.max()
 
 
 def local_rank(edges: EdgeSet, agreement: Tensor) -> Tensor:
-    """Every node keeps its best: max over both ends of 1 − ln rank / ln degree, ties by agreement."""
+    """Scores by which every node keeps its best edges: max over both ends of 1 − ln rank / ln degree.
+
+    A node ranks its edges by agreement; agreement, times 1e-6, also breaks ties.
+    """
     ends = edges.pairs.flatten()
     edge = torch.arange(edges.num_edges, device=ends.device).repeat(2)
     order = torch.sort(agreement[edge], descending=True, stable=True).indices

@@ -1,16 +1,25 @@
-"""The whole forward and backward pass on the kept edges: what trials left out is made good."""
+"""The refresh: a full forward and backward pass on the kept edges, which propagates all that trials deferred.
+
+The forward pass recomputes every output from the features on. The backward pass recomputes the gradients by which
+trials estimate deferred propagation (notation of :mod:`gst.methods.greedy.kernels`, G = ∂D/∂out of a layer):
+
+    ∂D/∂(t_j P_j) = Σ_i w_ij s_i G_i
+    G of the layer before = [W (t_j ∂D/∂(t_j P_j) + s_j t_j q_j G_j) + W_root G_j], back through the activation
+
+It needs them only at nodes of more than ``cap`` arcs, and leaves the others out where nothing else depends on them.
+"""
 
 import numpy as np
 
-from gst.methods.greedy.answers import hoped, loss_of, moved, slope_of
-from gst.methods.greedy.arrays import Layers, Lists, State, Trial, kernel, lean
-from gst.methods.greedy.kernels import copy, row_of, scales_of, transform
-from gst.methods.greedy.norms import read_of, through_norm
+from gst.methods.greedy.answers import expected_logit, loss_gradient, node_loss, replace_probabilities
+from gst.methods.greedy.arrays import Layers, Lists, State, Trial, inlined, kernel
+from gst.methods.greedy.kernels import copy_row, current_scales, row_of, transform
+from gst.methods.greedy.norms import norm_backward, normalised
 
 
 @kernel
 def refresh(lists: Lists, layers: Layers, state: State, trial: Trial, drift: np.ndarray) -> None:
-    """Puts ``state`` right from the features on, and finds the slopes ∂D/∂(t P) of all layers."""
+    """Recomputes ``state`` on the kept edges; ``drift`` of a node grows by how far its answer moves."""
     for layer in range(layers.width.size):
         _forward(layer, lists, layers, state, trial, drift)
     state.settled[0] = True
@@ -20,100 +29,113 @@ def refresh(lists: Lists, layers: Layers, state: State, trial: Trial, drift: np.
 
 @kernel
 def _forward(layer: int, lists: Lists, layers: Layers, state: State, trial: Trial, drift: np.ndarray) -> None:
-    """The sums U, and then the outputs, stand in the rows of ``trial.out``, by node."""
+    """One layer forward. Rows of ``trial.out``, here by node, hold first the sums U, then the outputs."""
     nodes, network = lists.kept.size, layer // layers.depth
-    at = layers.row[layer]
-    trial.out[at : at + nodes * layers.width[layer]] = 0.0
+    start = layers.row[layer]
+    trial.out[start : start + nodes * layers.width[layer]] = 0.0
     for node in range(nodes):
-        t, sent = scales_of(node, layers, state)[1], row_of(state.sent, layer, node, layers)
-        for at in range(lists.start[node], lists.start[node] + lists.kept[node]):
-            into, weight = row_of(trial.out, layer, lists.target[at], layers), t * lists.weight[at]
+        t = current_scales(node, layers, state)[1]
+        sent = row_of(state.sent, layer, node, layers)
+        for position in range(lists.start[node], lists.start[node] + lists.kept[node]):
+            into = row_of(trial.out, layer, lists.target[position], layers)
+            weight = t * lists.weight[position]
             for c in range(into.size):
                 into[c] += weight * sent[c]
     for node in range(nodes):
         out, bias = row_of(trial.out, layer, node, layers), layers.bias[layer]
-        s, t = scales_of(node, layers, state)
-        own, sent = layers.own[layer, node] * t, row_of(state.sent, layer, node, layers)
+        s, t = current_scales(node, layers, state)
+        self_weight = layers.own[layer, node] * t
+        sent = row_of(state.sent, layer, node, layers)
         for c in range(out.size):
-            out[c] = s * (out[c] + own * sent[c]) + bias[c]
+            out[c] = s * (out[c] + self_weight * sent[c]) + bias[c]
         if state.extra.size > 0:
-            extra = row_of(state.extra, layer, node, layers)
+            root = row_of(state.extra, layer, node, layers)
             for c in range(out.size):
-                out[c] += extra[c]
+                out[c] += root[c]
         old = row_of(state.out, layer, node, layers)
         same = True
         for c in range(out.size):
             same &= out[c] == old[c]
-        if same and state.settled[0]:  # and so is what follows from it
+        if same and state.settled[0]:  # P, R and the loss follow from the output and are the same as well
             continue
         if (layer + 1) % layers.depth:
-            read = read_of(layer, out, layers, trial)
-            transform(layer + 1, node, layers.weight, layers, read, state.sent)
+            hidden = normalised(layer, out, layers, trial)
+            transform(layer + 1, node, layers.weight, layers, hidden, state.sent)
             if state.extra.size > 0:
-                transform(layer + 1, node, layers.root, layers, read, state.extra)
+                transform(layer + 1, node, layers.root, layers, hidden, state.extra)
         else:
-            state.loss[network, node] = loss_of(network, node, hoped(network, node, out, layers), out, layers)
-            drift[node] += moved(out, layers, state.chance[network, node], trial)
-        copy(out, old)
+            expected = expected_logit(network, node, out, layers)
+            state.loss[network, node] = node_loss(network, node, expected, out, layers)
+            drift[node] += replace_probabilities(out, layers, state.chance[network, node], trial)
+        copy_row(out, old)
 
 
 @kernel
 def _backward(layer: int, lists: Lists, layers: Layers, state: State, trial: Trial) -> None:
-    """The slopes of a layer, and G = ∂D/∂out of the layer before; G stands in the rows of ``trial.out``."""
+    """The gradients ∂D/∂(t P) of a layer and G of the layer before; G is in the rows of ``trial.out``, by node."""
     nodes, network = lists.kept.size, layer // layers.depth
     if (layer + 1) % layers.depth == 0:
         for node in range(nodes):
-            slope_of(network, node, layers, state, row_of(trial.out, layer, node, layers))
-    first = layers.inputs[layer] == 0
-    heard = -1 if first or layers.inputs[layer - 1] > 0 else _mark_heard(layer - 1, lists, layers, trial)
+            loss_gradient(network, node, layers, state, row_of(trial.out, layer, node, layers))
+    is_first = layers.inputs[layer] == 0
+    is_second = not is_first and layers.inputs[layer - 1] == 0
+    receiver_mark = _mark_receivers(layer - 1, lists, layers, trial) if is_second else -1
     for node in range(nodes):
-        if not _busy(node, lists, layers) and (first or (heard >= 0 and trial.mark[node, layer - 1] != heard)):
-            continue  # nobody asks for its slope
-        slope = row_of(state.slope, layer, node, layers)
-        for c in range(slope.size):
-            slope[c] = 0.0
-        for at in range(lists.start[node], lists.start[node] + lists.kept[node]):
-            target = lists.target[at]
-            back, weight = row_of(trial.out, layer, target, layers), lists.weight[at]
-            weight *= state.scale[target]
-            for c in range(slope.size):
-                slope[c] += weight * back[c]
-        if first:
+        is_needed_before = not is_first and (not is_second or trial.mark[node, layer - 1] == receiver_mark)
+        if not is_needed_before and not _may_defer(node, lists, layers):
             continue
-        s, t = scales_of(node, layers, state)
-        own, back = s * t * layers.own[layer, node], row_of(trial.out, layer, node, layers)
-        hidden, before = row_of(state.out, layer - 1, node, layers), row_of(trial.out, layer - 1, node, layers)
-        for h in range(before.size):
-            before[h] = 0.0
-        for c in range(back.size):
-            at, carried = layers.weight_at[layer] + c * before.size, t * slope[c] + own * back[c]
-            weights = layers.weight[at : at + before.size]
-            for h in range(before.size):
-                before[h] += weights[h] * carried
+        gradient = row_of(state.slope, layer, node, layers)
+        for c in range(gradient.size):
+            gradient[c] = 0.0
+        for position in range(lists.start[node], lists.start[node] + lists.kept[node]):
+            target = lists.target[position]
+            out_gradient = row_of(trial.out, layer, target, layers)
+            weight = lists.weight[position]
+            weight *= state.scale[target]
+            for c in range(gradient.size):
+                gradient[c] += weight * out_gradient[c]
+        if is_first:
+            continue
+        s, t = current_scales(node, layers, state)
+        self_weight = s * t * layers.own[layer, node]
+        out_gradient = row_of(trial.out, layer, node, layers)
+        hidden = row_of(state.out, layer - 1, node, layers)
+        previous = row_of(trial.out, layer - 1, node, layers)
+        for h in range(previous.size):
+            previous[h] = 0.0
+        for c in range(out_gradient.size):
+            start = layers.weight_at[layer] + c * previous.size
+            sent_gradient = t * gradient[c] + self_weight * out_gradient[c]
+            weights = layers.weight[start : start + previous.size]
+            for h in range(previous.size):
+                previous[h] += weights[h] * sent_gradient
             if state.extra.size > 0:
-                roots = layers.root[at : at + before.size]
-                for h in range(before.size):
-                    before[h] += roots[h] * back[c]
+                roots = layers.root[start : start + previous.size]
+                for h in range(previous.size):
+                    previous[h] += roots[h] * out_gradient[c]
         if layers.norms.size > 0:
-            through_norm(layer - 1, hidden, before, layers)
+            norm_backward(layer - 1, hidden, previous, layers)
         else:
-            for h in range(before.size):
-                before[h] = before[h] if hidden[h] > 0 else 0.0
+            for h in range(previous.size):
+                previous[h] = previous[h] if hidden[h] > 0 else 0.0
 
 
-@lean
-def _busy(node: int, lists: Lists, layers: Layers) -> bool:
-    """Whether a node may come to keep more than ``cap`` arcs: slopes are for such nodes."""
+@inlined
+def _may_defer(node: int, lists: Lists, layers: Layers) -> bool:
+    """Whether a node has more than ``cap`` arcs, kept or not: only such nodes need gradients ∂D/∂(t P)."""
     return lists.start[node + 1] - lists.start[node] > layers.cap
 
 
-@lean
-def _mark_heard(layer: int, lists: Lists, layers: Layers, trial: Trial) -> int:
-    """Marks, in a first layer, all that hear a busy node: nobody else's G is asked for. A mark of this time alone."""
-    heard = trial.first[layer] + trial.size[layer]
-    trial.size[layer] += 1  # the next trial begins above it
+@inlined
+def _mark_receivers(layer: int, lists: Lists, layers: Layers, trial: Trial) -> int:
+    """Marks, in a first layer, the receivers of nodes that may defer, the only nodes whose G is needed.
+
+    Returns the mark, which no other trial or refresh uses.
+    """
+    mark = trial.first[layer] + trial.size[layer]
+    trial.size[layer] += 1  # the next trial starts above it
     for node in range(lists.kept.size):
-        if _busy(node, lists, layers):
-            for at in range(lists.start[node], lists.start[node] + lists.kept[node]):
-                trial.mark[lists.target[at], layer] = heard
-    return heard
+        if _may_defer(node, lists, layers):
+            for position in range(lists.start[node], lists.start[node] + lists.kept[node]):
+                trial.mark[lists.target[position], layer] = mark
+    return mark

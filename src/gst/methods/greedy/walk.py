@@ -1,4 +1,16 @@
-"""Greedy search over edges, with values that are looked up again only where they may have changed."""
+"""The lazy greedy walk: one edge per step, with values that are recomputed only where they may have changed.
+
+Every candidate edge e has a value, δ_e as of its last trial. The walk keeps the candidates in a heap by value, pops the
+best one, tries it again and takes it if it is still the best; else it returns to the heap with its fresh value.
+
+A value goes stale as the answers around the edge move. ``drift`` adds up how far the answer of each node moved since
+the candidates at it were last tried; a node that drifts beyond its limit has all its candidates tried again. The limit
+is ``tolerance``, larger at nodes of high degree, and larger everywhere while the walk is over its budget of rows. A
+refresh, which propagates what the trials deferred, comes after every few per cent of the edges.
+
+So the δ of the edge that is taken is always fresh, as exact as a trial; what the tolerance leaves open is whether a
+candidate of stale value has become better. At tolerance 0 every value is fresh.
+"""
 
 import heapq
 from collections.abc import Callable
@@ -10,15 +22,24 @@ from numba.extending import overload
 
 from gst.base.jit import njit
 from gst.methods.greedy.arrays import Layers, Lists, State, Trial, compiled
-from gst.methods.greedy.attention import adopt, attend, stay
+from gst.methods.greedy.attention import apply_attention, change_attention, refresh_attention
 from gst.methods.greedy.kernels import apply, change
 from gst.methods.greedy.refresh import refresh
 
-FEW = 32
-EARLY = 20  # a step has half its rows when a twentieth of the edges is kept
-SPAN, SHORTEST = 0.05, 50  # a refresh after so many steps, as a share of the kept edges, but not fewer than this
+FEW_EDGES = 32  # at a node; beyond that, its limit of drift grows in proportion to their number
+EARLY = 20  # the row budget of a step is halved when a twentieth of the edges is kept
+REFRESH_SHARE = 0.05  # steps between two refreshes, as a share of the kept edges, …
+MIN_REFRESH_STEPS = 50  # … but at least this many
 
-macro = njit(inline="always")  # numba optimises whatever is called once more in each caller: the fewer, the sooner
+# positions in Memory.counters
+STEPS_SINCE_REFRESH = 0
+HAS_DEFERRED = 1  # whether a node ever had more than ``cap`` kept arcs: without one, a refresh is of no use
+SPARE_ROWS = 2
+SLACK = 3  # by which limits of drift are multiplied, at least 1
+NUM_KEPT = 4
+NUM_COUNTERS = 5
+
+macro = njit(inline="always")  # numba would optimise a called function again for each caller: inlining compiles faster
 
 Model = tuple[Layers, State, Trial]
 
@@ -31,15 +52,21 @@ class Incidence(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """What a walk knows besides the state of the networks."""
+    """What a walk remembers besides the state of the networks."""
 
-    value: np.ndarray  # [E] δ of every open edge when last computed; NaN: not yet
-    drift: np.ndarray  # [N] how far the answer of a node moved since the edges at it were looked at
-    pace: np.ndarray  # [5] steps since the last refresh; whether a node waits for one; rows to spare; slack; edges kept
+    value: np.ndarray  # [E] δ of every candidate at its last trial; NaN: not tried yet
+    drift: np.ndarray  # [N] how far the answer of a node moved since the candidates at it were last tried
+    counters: np.ndarray  # [5] by the positions above
 
 
-def _of_kind(linear: Callable[..., Any], attention: Callable[..., Any]) -> Callable[[Layers], Callable[..., Any]]:
-    """Which of two kernels suits the layers, told from their types: the other one is not even compiled."""
+def new_memory(num_edges: int, num_nodes: int) -> Memory:
+    counters = np.zeros(NUM_COUNTERS)
+    counters[SLACK] = 1.0
+    return Memory(np.full(num_edges, np.nan), np.zeros(num_nodes), counters)
+
+
+def _by_kind(linear: Callable[..., Any], attention: Callable[..., Any]) -> Callable[[Layers], Callable[..., Any]]:
+    """Picks one of two kernels by the type of the layers at compile time, so that the other one is not compiled."""
 
     def pick(layers: Layers) -> Callable[..., Any]:
         return linear if layers.heads is None else attention
@@ -49,130 +76,131 @@ def _of_kind(linear: Callable[..., Any], attention: Callable[..., Any]) -> Calla
     return pick
 
 
-_change, _apply, _refresh = _of_kind(change, attend), _of_kind(apply, adopt), _of_kind(refresh, stay)
+_change = _by_kind(change, change_attention)
+_apply = _by_kind(apply, apply_attention)
+_refresh = _by_kind(refresh, refresh_attention)
 
 
 @macro
-def _value(edge: int, sign: float, prior: np.ndarray, lists: Lists, model: Model) -> float:
-    """δ_e: mean change of the divergence over the networks, better by what the prior thinks of the edge."""
+def _try(edge: int, sign: float, prior: np.ndarray, lists: Lists, model: Model) -> float:
+    """δ_e = ΔD − sign · prior_e, where ΔD is the mean change of the divergence over the networks."""
     layers, state, trial = model
     return _change(layers)(edge, sign, lists, layers, state, trial) / layers.wanted.shape[0] - sign * prior[edge]
 
 
 @macro
 def _commit(edge: int, sign: float, lists: Lists, model: Model, memory: Memory) -> bool:
-    """Makes the step that was tried last; whether it was time for a refresh."""
+    """Makes the last trial permanent and refreshes if that is due; returns whether it refreshed."""
     layers, state, trial = model
+    counters = memory.counters
     _apply(layers)(edge, sign, lists, layers, state, trial, memory.drift)
     if max(lists.kept[lists.ends[2 * edge]], lists.kept[lists.ends[2 * edge + 1]]) > layers.cap:
-        memory.pace[1] = 1
-    memory.pace[0] += 1
-    memory.pace[4] += sign
-    if memory.pace[1] == 0 or memory.pace[0] < max(SHORTEST, SPAN * memory.pace[4]):
+        counters[HAS_DEFERRED] = 1
+    counters[STEPS_SINCE_REFRESH] += 1
+    counters[NUM_KEPT] += sign
+    interval = max(MIN_REFRESH_STEPS, REFRESH_SHARE * counters[NUM_KEPT])
+    if counters[HAS_DEFERRED] == 0 or counters[STEPS_SINCE_REFRESH] < interval:
         return False
     _refresh(layers)(lists, layers, state, trial, memory.drift)
-    memory.pace[0] = 0
+    counters[STEPS_SINCE_REFRESH] = 0
     return True
 
 
 @compiled(cache=True)
 def walk(
-    given: np.ndarray,
+    replayed: np.ndarray,
     count: int,
     sign: float,
-    open_: np.ndarray,
+    is_candidate: np.ndarray,
     prior: np.ndarray,
     tolerance: float,
-    trifle: float,
+    margin: float,
     rows: float,
     lists: Lists,
     incidence: Incidence,
     model: Model,
     memory: Memory,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Adds (sign 1) or removes (−1) ``count`` of the open edges, always the one of least δ; which, and their δ.
+    """Adds (sign 1) or removes (−1) ``count`` candidates, each time the one of least δ; returns them and their δ.
 
-    Before that, it does so with those that are given, without a question, as the walk that found them did.
+    Before that it repeats the steps ``replayed`` of an earlier walk, without comparing candidates.
 
-    An edge is taken only if its δ, computed at that moment, is not above what the others were last worth, or by a
-    trifle. Those are
-    computed again when the answer of one of their ends moved by ``tolerance`` since; of an end with many edges, by as
-    many times more as it has more than ``FEW``, so that the work a step makes does not grow with the degree. At
-    tolerance 0 all are computed again after every step.
+    An edge is taken if its fresh δ exceeds the best value of the other candidates by at most ``margin``. The limit of
+    drift of a node is ``tolerance``, times its number of edges / ``FEW_EDGES`` if that is larger, so that the work per
+    step does not grow with the degree.
 
-    A step may recompute ``rows`` rows, on average, fewer the more edges are kept, since the first ones matter most:
-    where more is asked for, the tolerance slackens, and tightens again where less is. So the whole walk is linear in
-    the number of its steps.
+    Retrials may recompute ``rows`` rows per step on average, fewer the more edges are kept, since the first edges
+    matter most. Over budget, all limits of drift grow; under budget, they shrink again. So the time of a walk is
+    linear in its number of steps.
     """
-    value, drift = memory.value, memory.drift
-    order, paid = np.empty(count, np.int64), np.empty(count)
-    for edge in given:
+    value, drift, counters = memory.value, memory.drift, memory.counters
+    order, deltas = np.empty(count, np.int64), np.empty(count)
+    for edge in replayed:
         _change(model[0])(edge, sign, lists, model[0], model[1], model[2])
         _commit(edge, sign, lists, model, memory)
     if count == 0:
-        return order, paid
-    heap = [(np.inf, -1)]  # types the list; nothing is ever worse
-    for edge in range(open_.size):
-        if open_[edge]:
+        return order, deltas
+    heap = [(np.inf, -1)]  # a sentinel, which also gives the list its type
+    for edge in range(is_candidate.size):
+        if is_candidate[edge]:
             if np.isnan(value[edge]):
-                value[edge] = _value(edge, sign, prior, lists, model)
+                value[edge] = _try(edge, sign, prior, lists, model)
             heap.append((value[edge], edge))
     heapq.heapify(heap)
 
-    limit = tolerance * np.maximum(1.0, (incidence.start[1:] - incidence.start[:-1]) / FEW)
-    seen = np.full(open_.size, -1)
+    limit = tolerance * np.maximum(1.0, (incidence.start[1:] - incidence.start[:-1]) / FEW_EDGES)
+    tried_in = np.full(is_candidate.size, -1)  # the last step that tried a candidate again
     step = 0
     while step < count:
-        _tidy(heap, open_, value)
+        _drop_superseded(heap, is_candidate, value)
         edge = heapq.heappop(heap)[1]
-        value[edge] = _value(edge, sign, prior, lists, model)
-        _tidy(heap, open_, value)
-        if value[edge] > heap[0][0] + trifle:
+        value[edge] = _try(edge, sign, prior, lists, model)
+        _drop_superseded(heap, is_candidate, value)
+        if value[edge] > heap[0][0] + margin:
             heapq.heappush(heap, (value[edge], edge))
             continue
-        open_[edge] = False
-        order[step], paid[step] = edge, value[edge]
-        everywhere = _commit(edge, sign, lists, model, memory) or tolerance == 0
-        spent = 0
-        for node in _moved(everywhere, limit, memory.pace[3], drift, model):
+        is_candidate[edge] = False
+        order[step], deltas[step] = edge, value[edge]
+        check_all = _commit(edge, sign, lists, model, memory) or tolerance == 0
+        recomputed = 0
+        for node in _drifted(check_all, limit, counters[SLACK], drift, model):
             drift[node] = 0.0
-            for at in range(incidence.start[node], incidence.start[node + 1]):
-                other = incidence.edge[at]
-                if open_[other] and seen[other] != step:
-                    seen[other] = step
-                    new = _value(other, sign, prior, lists, model)
-                    spent += model[2].size.sum()
-                    if new != value[other]:
-                        value[other] = new
-                        heapq.heappush(heap, (new, other))
-        _budget(rows / (1 + EARLY * memory.pace[4] / open_.size) - spent, memory)
+            for position in range(incidence.start[node], incidence.start[node + 1]):
+                other = incidence.edge[position]
+                if is_candidate[other] and tried_in[other] != step:
+                    tried_in[other] = step
+                    fresh = _try(other, sign, prior, lists, model)
+                    recomputed += model[2].size.sum()
+                    if fresh != value[other]:
+                        value[other] = fresh
+                        heapq.heappush(heap, (fresh, other))
+        _account(rows / (1 + EARLY * counters[NUM_KEPT] / is_candidate.size) - recomputed, counters)
         step += 1
-    return order, paid
+    return order, deltas
 
 
 @macro
-def _tidy(heap: list[tuple[float, int]], open_: np.ndarray, value: np.ndarray) -> None:
-    """Takes entries off the top for which newer ones stand: what a search that goes on has not, must not matter."""
-    while heap[0][1] >= 0 and (not open_[heap[0][1]] or heap[0][0] != value[heap[0][1]]):
+def _drop_superseded(heap: list[tuple[float, int]], is_candidate: np.ndarray, value: np.ndarray) -> None:
+    """Pops outdated entries off the top. A resumed walk has none of them, so they must not affect any comparison."""
+    while heap[0][1] >= 0 and (not is_candidate[heap[0][1]] or heap[0][0] != value[heap[0][1]]):
         heapq.heappop(heap)
 
 
 @macro
-def _budget(spare: float, memory: Memory) -> None:
-    """Keeps the account of rows; slack grows in debt and shrinks in credit, of which little can be saved up."""
-    pace = memory.pace
-    pace[2] = min(pace[2] + spare, 1000 * max(spare, 1.0))
-    pace[3] = max(1.0, pace[3] * (1.02 if pace[2] < 0 else 0.98))
+def _account(spare: float, counters: np.ndarray) -> None:
+    """Adds the rows that a step left unused; the slack grows in debt and shrinks in credit, which is bounded."""
+    counters[SPARE_ROWS] = min(counters[SPARE_ROWS] + spare, 1000 * max(spare, 1.0))
+    counters[SLACK] = max(1.0, counters[SLACK] * (1.02 if counters[SPARE_ROWS] < 0 else 0.98))
 
 
 @macro
-def _moved(everywhere: bool, limit: np.ndarray, slack: float, drift: np.ndarray, model: Model) -> np.ndarray:
-    """The nodes that drifted too far, among those that the last step touched or all; at limit 0 all of them."""
-    if everywhere:
+def _drifted(check_all: bool, limit: np.ndarray, slack: float, drift: np.ndarray, model: Model) -> np.ndarray:
+    """The nodes beyond their limit of drift, among all or those the last step touched; at limit 0 all nodes."""
+    if check_all:
         return np.flatnonzero((drift > slack * limit) | (limit == 0))
     layers, _, trial = model
-    found = np.empty(0, np.int64)
+    drifted = np.empty(0, np.int64)
     for last in range(layers.depth - 1, trial.size.size, layers.depth):
         nodes = trial.nodes[last, : trial.size[last]]
-        found = np.append(found, nodes[drift[nodes] > slack * limit[nodes]])
-    return found
+        drifted = np.append(drifted, nodes[drift[nodes] > slack * limit[nodes]])
+    return drifted

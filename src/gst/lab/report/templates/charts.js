@@ -46,14 +46,14 @@ const wire = (chart) => {
     const [along, across] = steps[event.key];
     const groups = [...new Set(all.map((m) => m.closest("g.line")))];
     const group = here.closest("g.line");
-    const own = $$("[data-tip]", group);
+    const points = $$("[data-tip]", group);
     const bars = here.classList.contains("bar");
     if (along || bars) {
-      const row = bars ? all : own;
+      const row = bars ? all : points;
       show(chart, row[(row.indexOf(here) + (along || across) + row.length) % row.length]);
     } else {
       const next = $$("[data-tip]", groups[(groups.indexOf(group) + across + groups.length) % groups.length]);
-      show(chart, next[Math.min(own.indexOf(here), next.length - 1)]);
+      show(chart, next[Math.min(points.indexOf(here), next.length - 1)]);
     }
   });
 };

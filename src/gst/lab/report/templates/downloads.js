@@ -6,7 +6,7 @@ const save = (name, kind, text) => {
   link.remove();
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 };
-// a spreadsheet must not take a text for a formula; a number, perhaps with its spread or in per cent, is none
+// texts that a spreadsheet would take for formulas are quoted; numbers, also with a spread or in per cent, are not
 const NUMBER = /^[+-]?[\d.,]+(e[+-]?\d+)?( ?%| ± [\d.,]+)?$/;
 const csvCell = (x) => {
   const text = x === null || x === undefined ? "" : String(x);
@@ -33,10 +33,10 @@ const standalone = (chart) => {
   hide();
   const copy = chart.cloneNode(true);
   const from = [chart, ...$$("*", chart)], to = [copy, ...$$("*", copy)];
-  const wanted = ["fill", "stroke", "stroke-width", "stroke-dasharray", "opacity", "font-size", "font-weight", "display", "paint-order"];
+  const properties = ["fill", "stroke", "stroke-width", "stroke-dasharray", "opacity", "font-size", "font-weight", "display", "paint-order"];
   from.forEach((node, n) => {
-    const look = getComputedStyle(node);
-    to[n].setAttribute("style", wanted.map((name) => `${name}:${look.getPropertyValue(name)}`).join(";"));
+    const computed = getComputedStyle(node);
+    to[n].setAttribute("style", properties.map((name) => `${name}:${computed.getPropertyValue(name)}`).join(";"));
   });
   const lines = $$("g.line:not(.off)", chart).filter((g, n, all) => g.dataset.name && all.findIndex((h) => h.dataset.name === g.dataset.name) === n);
   const [, , width, height] = chart.getAttribute("viewBox").split(" ").map(Number);

@@ -6,8 +6,8 @@ const keys = (...entries) => el("ul", { class: "legend" }, ...entries.map(([name
 const swatch = (style) => el("svg", { class: `key s${style}`, viewBox: "-7 -7 14 14", "aria-hidden": "true" }, el("rect", { class: "bar", x: -5, y: -5, width: 10, height: 10 }));
 const KEPT = 0, REMOVED = 1;
 
-// shares of the kept and of the removed edges, side by side: their shapes compare although their numbers differ
-const shares = (labels, kept, removed, xname, says) => {
+// shares of the kept and of the removed edges side by side, so that the two distributions can be compared
+const shares = (labels, kept, removed, xname, description) => {
   const W = 420, H = 250, L = 44, B = 42, T = 12;
   const sum = (list) => Math.max(1, list.reduce((a, b) => a + b, 0));
   const parts = [[kept, KEPT, "kept"], [removed, REMOVED, "removed"]].map(([list, style, name]) => [list, list.map((v) => v / sum(list)), style, name]);
@@ -15,7 +15,7 @@ const shares = (labels, kept, removed, xname, says) => {
   const step = most > 0.5 ? 0.2 : most > 0.2 ? 0.1 : 0.05;
   const top = Math.ceil(most / step) * step;
   const y = (v) => H - B - (v / top) * (H - B - T);
-  const chart = el("svg", { class: "chart", viewBox: `0 0 ${W} ${H}`, role: "img", tabindex: 0, "aria-label": says });
+  const chart = el("svg", { class: "chart", viewBox: `0 0 ${W} ${H}`, role: "img", tabindex: 0, "aria-label": description });
   for (let v = 0; v <= top + 1e-9; v += step) {
     chart.append(el("path", { class: "gridline", d: `M${L} ${y(v)}H${W - 12}` }), el("text", { class: "tick", x: L - 6, y: y(v) + 4, "text-anchor": "end" }, `${Math.round(100 * v)} %`));
   }
@@ -107,7 +107,7 @@ const runPage = (run) => {
   $("#page").replaceChildren(
     el("p", { class: "tools" }, el("a", { href: "#runs" }, "← all runs"), step(run.index - 1, "previous run"), step(run.index + 1, "next run")),
     el("h2", {}, `${run.dataset} · ${backbones.get(run.backbone) || run.backbone} · ${nameOf(run)}`),
-    el("p", { class: "lead" }, `${percent(run.sparsity)} of the edges removed, seed ${run.seed}${facts ? "" : ". This run carries no facts of what it removed."}`),
+    el("p", { class: "lead" }, `${percent(run.sparsity)} of the edges removed, seed ${run.seed}${facts ? "" : ". This run has no facts about the edges it removed."}`),
     el("div", { class: "grid" }, ...cards));
 };
 let position = 0;

@@ -30,9 +30,9 @@ columns.forEach(([name, numeric], n) => {
   heads.append(el("th", { scope: "col", ...(numeric ? { class: "number" } : {}) }, button));
 });
 const list = () => {
-  const words = $("#search").value.toLowerCase().split(/\s+/).filter(Boolean);
-  shown = runs.filter((run) => passes(run) && words.every((word) =>
-    `${run.dataset} ${run.backbone} ${nameOf(run)} ${run.method} ${run.recipe} ${run.sparsity} ${run.variation} ${run.experiment} ${run.profile} ${run.status} seed${run.seed}`.toLowerCase().includes(word)));
+  const terms = $("#search").value.toLowerCase().split(/\s+/).filter(Boolean);
+  shown = runs.filter((run) => passes(run) && terms.every((term) =>
+    `${run.dataset} ${run.backbone} ${nameOf(run)} ${run.method} ${run.sparsity} ${run.variation} ${run.experiment} ${run.profile} ${run.status} seed${run.seed}`.toLowerCase().includes(term)));
   if (sort !== null) {
     const of = columns[sort][3];
     const missing = (v) => v === null || v === undefined || v === "";
@@ -53,4 +53,4 @@ const list = () => {
 $("#back").addEventListener("click", () => { page -= 1; list(); });
 $("#forth").addEventListener("click", () => { page += 1; list(); });
 $("#search").addEventListener("input", () => { page = 0; list(); });
-$("#allruns").addEventListener("click", () => save("runs.csv", "text/csv", csv([data.columns.slice(1), ...shown.map((run) => data.columns.slice(1).map((name) => run[name]))])));
+$("#allruns").addEventListener("click", () => save("runs.csv", "text/csv", csv([data.columns, ...shown.map((run) => data.columns.map((name) => run[name]))])));

@@ -1,0 +1,187 @@
+"""A result: the sparse graph, the model, what was measured; on disk as safetensors and JSON."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch_geometric.data import Data
+
+from gst.base.arguments import as_path
+from gst.base.errors import InputError
+from gst.base.modes import plain_torch
+from gst.inference.compiled import Compiled, compile_model
+from gst.methods.extend import Rule, extend
+from gst.methods.found import Found
+from gst.storage import files, run_folder
+from gst.storage.graph_file import pack_graph, unpack_graph
+from gst.storage.run_metrics import check_metrics
+from gst.train.models import build_backbone
+from gst.train.run import Run
+from gst.train.settings import Batching, Training, make_config
+
+
+@dataclass
+class Result:
+    """What :func:`gst.sparsify` found."""
+
+    graph: Data  # only kept edges, every edge-level attribute filtered, nodes never relabelled
+    edge_mask: Tensor  # bool, one per column of the dense edge_index
+    scores: Tensor  # float64, one per column; infinite for self-loops
+    metrics: dict[str, Any]
+    model: nn.Module | None  # trained on the sparse graph; None when an own model was saved and not given to load
+    training: Training
+    batching: Batching
+    own_model: bool = False
+
+    @classmethod
+    def measured(
+        cls, run: Run, found: Found, params: Mapping[str, Any], *, dense: bool, retrain: bool, distill: bool
+    ) -> "Result":
+        """What a search found in a run, with its scores; ``params``: ``method`` and its ``options``."""
+        task, edges = run.task, run.edges.to(torch.device("cpu"))
+        keep_mask, logits = found.keep_mask.cpu(), found.logits.to(run.device)
+        num_kept = int(keep_mask.sum())
+        test = task.score(logits[task.test], "test") if found.test is None else found.test
+        scores: dict[str, Any] = {"val": found.val, "test": test}
+        if retrain and found.fresh:
+            scores |= {"retrain_val": found.val, "retrain_test": test}
+        elif retrain:
+            scores |= run.train_fresh(keep_mask, "retrain")[1]
+        if dense:
+            scores |= {"dense_val": run.dense.val, "dense_test": run.dense.test}
+        scores["agreement"] = run.agreement(logits) if dense and found.agreement is None else found.agreement
+        if distill:
+            scores |= run.distilled_scores(keep_mask.to(run.device))
+        metrics = {
+            "dataset": run.data.get("name") or "own data",
+            **params,
+            "backbone": run.backbone if run.model is None else type(run.model).__name__,
+            "seed": run.training.seed,
+            "sparsity": 1 - num_kept / edges.num_edges,
+            "edges_total": edges.num_edges,
+            "edges_kept": num_kept,
+            "directed": edges.directed,
+            "metric": task.metric,
+            **scores,
+            "seconds": dict(found.seconds),
+        }
+        return cls(
+            graph=edges.sparse_graph(run.data, keep_mask) if found.graph is None else found.graph,
+            edge_mask=edges.to_columns(keep_mask, True),
+            scores=edges.to_columns(found.scores.cpu().double(), torch.inf),
+            metrics=metrics,
+            model=found.model,
+            training=run.training,
+            batching=run.batching,
+            own_model=run.model is not None,
+        )
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Every setting of the run, flat: of training, of batches and of the method."""
+        return {**self.training.model_dump(), **self.batching.model_dump(), **self.metrics.get("options", {})}
+
+    def save(self, folder: str | PathLike[str]) -> Path:
+        """Writes the run folder in one step: at every instant it holds the result that was there before, or this one.
+
+        A folder that is neither empty nor a run of gst is refused, and left as it is.
+        """
+        as_path("folder", folder)
+        if self.model is None:
+            raise InputError("this result was loaded without its own model: give it to Result.load(folder, model=…)")
+        tensors, attributes = pack_graph(self.graph)
+        tensors |= {"edge_mask": self.edge_mask, "scores": self.scores}
+        facts = {"own_model": self.own_model, "metrics": self.metrics, "settings": self.settings}
+        parts = {"graph": files.pack(tensors, attributes), "model": files.pack(self.model.state_dict())}
+        return run_folder.write(folder, facts, parts)
+
+    def extend(self, data: Data, rule: Rule = "auto") -> "Result":
+        """The same run with new nodes: the sparse graph of the grown ``data``; nothing is trained.
+
+        What the run decided stays. Of the edges at new nodes as many are kept as hold the run's sparsity s exactly on
+        the grown graph: E' − round(s·E') in all.
+
+        Args:
+            data: the grown graph. The old nodes have their old numbers and come first, and between them are the edges
+                that the run has seen.
+            rule: how the new edges are ranked. ``"method"``: by the scores of the topology method on the grown graph;
+                ``"greedy"``: the edge next that brings the model's answers closest to those on the dense graph;
+                ``"agreement"``: every node keeps the neighbours that the model gives the same answer; ``"random"``: a
+                control. ``"auto"``: method for topology methods, greedy for those that train a model.
+        """
+        grown = extend(self.graph, self.metrics, self.model, self.training, data, rule)
+        return replace(self, **vars(grown))
+
+    @classmethod
+    @plain_torch()
+    def load(cls, folder: str | PathLike[str], model: nn.Module | None = None) -> "Result":
+        """Reads a run folder, from a stranger too: no code in it is run.
+
+        ``model`` receives the weights of a run with an own model; without it such a run loads with ``model=None``.
+        """
+        place = as_path("folder", folder) / run_folder.RUN
+        run, parts = run_folder.read(folder)
+        metrics, settings = run.get("metrics"), run.get("settings")
+        if not isinstance(metrics, dict) or not isinstance(settings, dict):
+            raise InputError(f"{place} has no metrics or no settings: it is not a whole run")
+        check_metrics(metrics, place)
+        settings = {"inductive": settings.get("setting") == "inductive", **settings}  # its name in formats 1 and 2
+        training, batching = make_config(Training, settings), make_config(Batching, settings)
+        sealed = run["format"] > 1
+        (graph_path, graph_content), (model_path, model_content) = parts["graph"], parts["model"]
+        tensors, attributes = files.parse(graph_content, graph_path, sealed=sealed)
+        if "edge_mask" not in tensors or "scores" not in tensors:
+            raise InputError(f"{graph_path} has no edge_mask or no scores: it is not the graph of a run")
+        mask, scores = tensors.pop("edge_mask"), tensors.pop("scores")
+        graph = unpack_graph(tensors, attributes, graph_path)
+        if mask.dtype != torch.bool or mask.dim() != 1 or scores.shape != mask.shape:
+            raise InputError(f"{graph_path}: edge_mask and scores have no value for each column of the dense graph")
+        if int(mask.sum()) != graph.edge_index.shape[1]:
+            raise InputError(f"{graph_path}: edge_mask keeps {int(mask.sum())} columns, edge_index has others")
+        state, _ = files.parse(model_content, model_path, sealed=sealed)
+        own_model = bool(run.get("own_model"))
+        if not own_model:
+            model = _empty_backbone(str(metrics.get("backbone")), state, graph, training, model_path)
+        if model is not None:
+            try:
+                model.load_state_dict(state, assign=not own_model)
+            except RuntimeError as error:
+                reason = str(error).splitlines()[-1].strip()
+                raise InputError(f"{model_path} does not fit the model: {reason}") from None
+            model.eval()
+        return cls(graph, mask, scores, metrics, model, training, batching, own_model)
+
+    def compile(self, layout: str = "auto", features: str = "float32") -> Compiled:
+        """The model and the sparse graph bound together for inference.
+
+        ``compile()()`` gives the logits of all nodes, in the order of the data.
+        """
+        if self.model is None:
+            raise InputError("this result was loaded without its own model: give it to Result.load(folder, model=…)")
+        return compile_model(self.model, self.graph, layout, features)
+
+
+def _classes(state: Mapping[str, Tensor], path: Path) -> int:
+    """Number of outputs, from the last layer's bias."""
+    named = (re.fullmatch(r"layers\.(\d{1,9})\.bias", name) for name in state)
+    numbers = [int(match[1]) for match in named if match]
+    if not numbers:
+        raise InputError(f"{path} holds no backbone of gst")
+    return state[f"layers.{max(numbers)}.bias"].numel()
+
+
+def _empty_backbone(name: str, state: Mapping[str, Tensor], graph: Data, training: Training, path: Path) -> nn.Module:
+    """A backbone without memory for its weights: what the settings claim is only allocated if the file holds it."""
+    if training.layers > len(state):
+        raise InputError(f"{path} holds {len(state)} tensors: too few for {training.layers} layers")
+    with torch.device("meta"):
+        model = build_backbone(name, graph.x.shape[1], _classes(state, path), training)
+    for key, wanted in model.state_dict().items():
+        if key in state and (state[key].shape != wanted.shape or state[key].dtype != wanted.dtype):
+            raise InputError(f"{path} does not fit the model: {key} has shape {list(state[key].shape)}")
+    return model
