@@ -37,7 +37,9 @@ def test_the_command_line_finds_all_three(environment):
     result = json.loads(run(environment, "-m", "gst", *words))
     assert (result["method"], result["backbone"], result["edges_kept"]) == ("shortest", "plain-gcn", 20)
     assert result["options"] == {"power": 2.0}
-    assert "shortest" in run(environment, "-m", "gst", "methods") and "ring" in run(environment, "-m", "gst", "datasets")
+    assert "shortest" in run(environment, "-m", "gst", "methods") and "ring" in run(
+        environment, "-m", "gst", "datasets"
+    )
 
 
 def test_the_method_passes_the_exported_tester(environment):

@@ -47,7 +47,7 @@ def check_whole_graphs() -> None:
 
 
 def main(folder: Path) -> None:
-    with distributed.joined():
+    with distributed.process_group():
         check_selection()
         check_whole_graphs()
         data = gst.load("synthetic:nodes=300,degree=8")

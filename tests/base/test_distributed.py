@@ -36,8 +36,8 @@ def test_the_kth_highest_digit_by_digit(values, data):
 
 
 def test_a_single_process():
-    assert (distributed.size(), distributed.rank(), distributed.same("x")) == (1, 0, "x")
-    assert distributed.run_of(7) == slice(0, 7)
+    assert (distributed.size(), distributed.rank(), distributed.broadcast("x")) == (1, 0, "x")
+    assert distributed.local_slice(7) == slice(0, 7)
 
 
 @pytest.fixture(scope="module")

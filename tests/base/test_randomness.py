@@ -9,7 +9,7 @@ from torch.nn import functional
 from torch_geometric.nn import GATConv
 
 from graphs import random_graph
-from gst.base.randomness import generator, own_numbers, seeded
+from gst.base.randomness import generator, redirect_torch_random, seeded
 from gst.nn.own_model import call_model, gated
 from reliability.threads import CALLS, run
 
@@ -44,7 +44,7 @@ def test_foreign_code_draws_the_numbers_of_the_seed_without_touching_torchs_gene
         torch.manual_seed(3)
         expected = draw()
         before = torch.get_rng_state()
-        with seeded(3), own_numbers():
+        with seeded(3), redirect_torch_random():
             assert torch.equal(draw(), expected)
         assert torch.equal(torch.get_rng_state(), before)
 

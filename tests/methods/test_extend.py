@@ -11,8 +11,8 @@ from torch_geometric.nn.models import GAT
 import gst
 from graphs import random_graph, taken
 from gst import EdgeSet, InputError
-from gst.methods.extend import greedy_scores, old_decisions
 from gst.graph.select import budget
+from gst.methods.extend import greedy_scores, old_decisions
 from gst.methods.greedy.divergence import Target
 from gst.train.models import build_network
 from gst.train.settings import Batching, Training

@@ -1,4 +1,3 @@
-
 """UGS, and what all iterative methods share: the path of removals."""
 
 import pytest

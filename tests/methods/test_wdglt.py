@@ -199,7 +199,9 @@ def test_own_model():
     check_mask(data, method.result_.edge_mask, sparsity=0.1)
 
 
-@pytest.mark.parametrize("wrong", [{"epsilon": 0}, {"iterations": 0}, {"alpha": 2}, {"sample_size": 0}, {"prune_ratio": 0}])
+@pytest.mark.parametrize(
+    "wrong", [{"epsilon": 0}, {"iterations": 0}, {"alpha": 2}, {"sample_size": 0}, {"prune_ratio": 0}]
+)
 def test_wrong_arguments_get_one_clear_line(wrong):
     with pytest.raises(InputError, match=f"WDGLT: {next(iter(wrong))} = "):
         WDGLT(sparsity=0.5, **wrong)

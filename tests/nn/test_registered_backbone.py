@@ -14,7 +14,7 @@ from gst.graph.edgeset import EdgeSet
 from gst.inference.compiled import compile_model
 from gst.inference.compiled.model import CompiledBackbone, CompiledModel
 from gst.inference.latency import latency
-from gst.methods.greedy.batched import Trials
+from gst.methods.greedy.batched import BatchedSearch
 from gst.methods.greedy.divergence import Target
 from gst.methods.greedy.path import Search, deploy, make_search
 from gst.nn.backbones import BACKBONES, Backbone
@@ -130,7 +130,7 @@ def test_search_in_batched_trials(kind):
     data = random_graph(nodes=30, edges=80)
     edges, network = EdgeSet.from_data(data), network_of(kind, data)
     logits = network.logits(edges).detach()
-    assert isinstance(make_search([network], edges, [logits], Target.of(logits)), Trials)
+    assert isinstance(make_search([network], edges, [logits], Target.of(logits)), BatchedSearch)
     keep_mask, _ = deploy(network, edges, logits, 20)
     assert int(keep_mask.sum()) == 20
 

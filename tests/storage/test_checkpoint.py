@@ -28,7 +28,7 @@ def test_every_call_has_an_answer(checkpoint):
     checkpoint.begin({"seed": 1})
     assert checkpoint.unfinished() is None and checkpoint.before == 0
     assert checkpoint.clock() <= checkpoint.clock()
-    assert (checkpoint.run is None) == (not checkpoint.store) == isinstance(checkpoint, NoCheckpoint)
+    assert (checkpoint.folder is None) == (not checkpoint.store) == isinstance(checkpoint, NoCheckpoint)
     checkpoint.store.drop("kind")
     checkpoint.clear()
 

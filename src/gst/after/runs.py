@@ -10,7 +10,7 @@ from torch_geometric.data import Data
 
 from gst.api.sparsify import make_method
 from gst.base.errors import AgreementWarning, InputError
-from gst.base.versions import surroundings
+from gst.base.versions import environment
 from gst.methods import METHODS, Result
 from gst.storage import files
 from gst.storage.cache import fingerprint
@@ -43,7 +43,7 @@ class Runs:
         self.checkpoint = checkpoint
         self.retrain = retrain
         self.identity = self._identity()
-        self._path = None if checkpoint.run is None else checkpoint.run / SEARCH
+        self._path = None if checkpoint.folder is None else checkpoint.folder / SEARCH
         self._measured = {} if self._path is None else _read(self._path, self.identity)
 
     def metrics(self, seed: int, sparsity: float) -> dict[str, Any]:
@@ -89,7 +89,7 @@ class Runs:
             "backbone": estimator.backbone,
             "model": None if model is None else f"{type(model).__name__} {hash_of(capture(model))}",
             **{name: value for name, value in settings.items() if name != "seed"},
-            **surroundings(),
+            **environment(),
         }
 
 

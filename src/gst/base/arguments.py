@@ -8,7 +8,7 @@ from typing import Any
 
 from gst.base.errors import InputError
 from gst.base.text import shown
-from gst.base.user_paths import named
+from gst.base.user_paths import non_empty_path
 
 
 def check_number(name: str, value: object, meaning: str, *kinds: type) -> None:
@@ -34,4 +34,4 @@ def as_path(name: str, value: Any) -> Path:
     """A path from text or a path object."""
     if not isinstance(value, str | os.PathLike):
         raise InputError(f"{name} is a {type(value).__name__}: a path is needed")
-    return named(value)
+    return non_empty_path(value)

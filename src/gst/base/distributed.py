@@ -22,7 +22,7 @@ _TIMEOUT = timedelta(minutes=30)  # for a worker that waits for another
 
 
 @contextmanager
-def joined() -> Iterator[None]:
+def process_group() -> Iterator[None]:
     """Inside, the processes started by ``torchrun`` form a process group."""
     if dist.is_initialized() or _world_size() < 2:
         yield
@@ -74,7 +74,7 @@ def sum_(tensor: Tensor) -> Tensor:
     return tensor
 
 
-def same(value: T) -> T:
+def broadcast(value: T) -> T:
     """Broadcasts the first worker's value to all."""
     if size() == 1:
         return value
@@ -83,10 +83,10 @@ def same(value: T) -> T:
     return values[0]
 
 
-def same_random_numbers() -> None:
+def share_random_seed() -> None:
     """Gives all workers the same random seed, drawn by the first one."""
     if size() > 1:
-        randomness.reseed(same(int(torch.randint(2**62, (), generator=randomness.generator()))))
+        randomness.reseed(broadcast(int(torch.randint(2**62, (), generator=randomness.generator()))))
 
 
 def sum_gradients(parameters: Iterable[nn.Parameter]) -> None:
@@ -100,6 +100,6 @@ def sum_gradients(parameters: Iterable[nn.Parameter]) -> None:
         parameter.grad = part.view_as(parameter)
 
 
-def run_of(length: int) -> slice:
+def local_slice(length: int) -> slice:
     """This worker's contiguous share of ``length`` items."""
     return slice(length * rank() // size(), length * (rank() + 1) // size())

@@ -30,7 +30,7 @@ def plain_torch() -> Iterator[None]:
         yield
 
 
-def usable(data: Data) -> Data:
+def without_inference_tensors(data: Data) -> Data:
     """The data, with inference tensors replaced by copies: autograd refuses the former."""
     tensors = {name: value for name, value in data.to_dict().items() if isinstance(value, Tensor)}
     inference = {name: value for name, value in tensors.items() if value.is_inference()}

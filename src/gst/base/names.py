@@ -10,7 +10,7 @@ from gst.base.text import choices, shown
 T = TypeVar("T")
 
 
-def normal(name: str) -> str:
+def normalise_name(name: str) -> str:
     """The name in lower case, without dashes, underscores and spaces."""
     return "".join(c for c in name.lower() if c not in "-_ ")
 
@@ -26,11 +26,11 @@ def resolve(kind: str, name: str, options: Mapping[str, T]) -> T:
 
 def resolve_name(kind: str, name: str, options: Iterable[str]) -> str:
     """The canonical spelling of ``name`` among ``options``."""
-    names = {normal(option): option for option in options}
+    names = {normalise_name(option): option for option in options}
     if not isinstance(name, str):
         raise InputError(f"{kind} is a {type(name).__name__}: a name is needed, of {choices(names.values())}")
-    if normal(name) in names:
-        return names[normal(name)]
-    close = get_close_matches(normal(name), names, n=1)
+    if normalise_name(name) in names:
+        return names[normalise_name(name)]
+    close = get_close_matches(normalise_name(name), names, n=1)
     hint = f"did you mean {names[close[0]]!r}? " if close else ""
     raise InputError(f"unknown {kind} '{shown(name)}': {hint}choose from {choices(names.values(), name)}")

@@ -73,7 +73,7 @@ def restore_random(states: dict[str, Tensor]) -> None:
 
 
 @contextmanager
-def own_numbers() -> Iterator[None]:
+def redirect_torch_random() -> Iterator[None]:
     """Inside, foreign code such as a user's model draws from :func:`generator` as well."""
     with _Redirected() if _STACK.generators else nullcontext():
         yield

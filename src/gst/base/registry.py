@@ -6,7 +6,7 @@ from importlib.metadata import entry_points
 from typing import Generic, TypeVar
 
 from gst.base.errors import InputError
-from gst.base.names import normal, resolve_name
+from gst.base.names import normalise_name, resolve_name
 
 T = TypeVar("T")
 
@@ -36,7 +36,7 @@ class Registry(Mapping[str, T], Generic[T]):
         """Decorator that registers an object under a name."""
 
         def add(entry: T) -> T:
-            taken = next((known for known in self._entries if normal(known) == normal(name)), None)
+            taken = next((known for known in self._entries if normalise_name(known) == normalise_name(name)), None)
             if taken is not None and self._entries[taken] is not entry:
                 raise InputError(f"a {self.kind} named '{taken}' is registered already: choose another name")
             self._entries[name] = entry

@@ -9,7 +9,7 @@ from pathlib import Path
 from gst.base.errors import InputError
 
 
-def named(path: str | os.PathLike[str]) -> Path:
+def non_empty_path(path: str | os.PathLike[str]) -> Path:
     """The path; refuses an empty one, which ``Path`` would take for the current folder."""
     if not os.fspath(path):
         raise InputError("an empty path is not allowed: write '.' for the current folder")

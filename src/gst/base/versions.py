@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from gst.base.names import normal
+from gst.base.names import normalise_name
 from gst.base.version import __version__
 
 # layers, loss, optimiser, random numbers; backbones not listed, those of other packages included, have version 1. This
@@ -30,8 +30,8 @@ def versions(dataset: str, backbone: str, batch: str, method: str) -> str:
     >>> versions("Cora", "gcn", "full", "deploy")
     'cora 1, gcn 2, full 1, deploy 2'
     """
-    name = normal(dataset.partition(":")[0])
-    return f"{name} {DATASETS.get(name, 1)}, {training(backbone, batch)}, {of_method(method)}"
+    name = normalise_name(dataset.partition(":")[0])
+    return f"{name} {DATASETS.get(name, 1)}, {training(backbone, batch)}, {method_version(method)}"
 
 
 def is_current(text: str) -> bool:
@@ -47,16 +47,16 @@ def is_current(text: str) -> bool:
         return False
 
 
-def of_method(method: str) -> str:
+def method_version(method: str) -> str:
     """The version of a method's search; ``method`` is the name of the algorithm.
 
-    >>> of_method("ugs"), of_method("deploy")
+    >>> method_version("ugs"), method_version("deploy")
     ('ugs 1', 'deploy 2')
     """
     return f"{method} {METHODS.get(method, 1)}"
 
 
-def surroundings() -> dict[str, Any]:
+def environment() -> dict[str, Any]:
     """What else the last bits depend on: libraries, threads, precision and the processor instructions in use."""
     return {
         "gst": __version__,

@@ -15,7 +15,7 @@ INTERRUPTED = 130
 CLOSED_PIPE = 141
 
 
-def leave_by(app: Callable[..., Any]) -> NoReturn:
+def run_and_exit(app: Callable[..., Any]) -> NoReturn:
     """Runs the command line and exits with 0, with 2 and one line for bad input, or with 128 + signal."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a terminal without a character shows a substitute

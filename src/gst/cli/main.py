@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from gst.after.inspect import inspect_run
+from gst.after.structure import inspect_run
 from gst.api.sparsify import make_method, sparsify
 from gst.base import distributed
 from gst.base.errors import InputError
@@ -16,7 +16,7 @@ from gst.base.user_paths import check_file
 from gst.cli import console
 from gst.cli.bench import bench
 from gst.cli.drift import drift
-from gst.cli.exits import leave_by
+from gst.cli.exits import run_and_exit
 from gst.cli.latency import Precision, export_compiled, latency
 from gst.cli.options import (
     DEFAULT_METHOD,
@@ -111,7 +111,7 @@ def run(
         check_checkpoint(context, out)
         if method is None:
             options["method"] = DEFAULT_METHOD
-    with distributed.joined():
+    with distributed.process_group():
         first = distributed.rank() == 0  # of several workers one writes and speaks
         with run_checkpoint(out, checkpoint_every, options) as checkpoint:
             result = _run(options, quiet or not first, checkpoint)
@@ -265,4 +265,4 @@ def main() -> None:
     """Entry point: one line for a person's mistake and exit code 2; 130 when interrupted."""
     reuse_memory()
     with console.warnings_in_one_line():
-        leave_by(app)
+        run_and_exit(app)

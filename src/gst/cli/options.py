@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from gst.base.errors import InputError
 from gst.base.text import is_whole, shown
-from gst.base.user_paths import named
+from gst.base.user_paths import non_empty_path
 from gst.data import from_files, load
 from gst.data.loading import is_named, is_path
 from gst.methods import METHODS, Result
@@ -31,7 +31,7 @@ def place_option(*names: str, **settings: Any) -> Any:
 
 def _place(text: str | Path) -> Path:
     try:
-        return named(text)
+        return non_empty_path(text)
     except InputError as error:
         raise typer.BadParameter(str(error)) from None
 

@@ -10,7 +10,7 @@ from torch_geometric.data import Data
 
 from gst.base.errors import InputError
 from gst.base.modes import plain_torch
-from gst.base.names import normal, resolve_name
+from gst.base.names import normalise_name, resolve_name
 from gst.base.text import shown
 from gst.data.files import Split, load_path
 from gst.data.registry import DATASETS, Dataset
@@ -87,7 +87,7 @@ def is_path(dataset: str | os.PathLike[str]) -> bool:
 
 def is_named(dataset: str) -> bool:
     """Whether this means a data set of :func:`datasets`, with or without options."""
-    return normal(dataset.partition(":")[0]) in map(normal, DATASETS)
+    return normalise_name(dataset.partition(":")[0]) in map(normalise_name, DATASETS)
 
 
 def _exists(path: Path) -> bool:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from torch_geometric.data import Data
 
-from gst.base.names import normal
+from gst.base.names import normalise_name
 from gst.base.registry import Registry
 from gst.data.splits import RANDOM, Sizes
 
@@ -82,11 +82,8 @@ def published_name(data: Data) -> str | None:
     ('Physics', None)
     """
     name, x = data.get("name"), data.get("x")
-    plain = normal(str(name).partition(":")[0])
-    dataset = next((dataset for known, dataset in DATASETS.items() if normal(known) == plain), None)
+    plain = normalise_name(str(name).partition(":")[0])
+    dataset = next((dataset for known, dataset in DATASETS.items() if normalise_name(known) == plain), None)
     if dataset is None or "features" in dataset.options or x is None:
         return name
     return name if x.shape[-1] == dataset.info.features else None
-
-
-ENTRIES = DATASETS

@@ -167,7 +167,7 @@ class EdgeSet:
         )
 
     @cached_property
-    def beneath(self) -> "EdgeSet":
+    def underlying(self) -> "EdgeSet":
         """The undirected graph underlying a directed one; its first columns are the arcs, in their order."""
         return EdgeSet.from_edge_index(torch.cat([self.pairs, self.pairs.flip(0)], dim=1), self.num_nodes)
 
@@ -230,7 +230,7 @@ def undirected(score: Callable[[EdgeSet], Tensor]) -> Callable[[EdgeSet], Tensor
     def of_pairs(edges: EdgeSet) -> Tensor:
         if not edges.directed:
             return score(edges)
-        return score(edges.beneath)[edges.beneath.column_edge[: edges.num_edges]]
+        return score(edges.underlying)[edges.underlying.column_edge[: edges.num_edges]]
 
     return of_pairs
 

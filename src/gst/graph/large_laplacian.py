@@ -49,8 +49,8 @@ class LargeLaplacian:
         weight = conductance.astype(np.float32)
         arcs = edges.neighbours
         if edges.directed:  # opposite arcs are parallel conductors
-            pair = edges.beneath.column_edge[: edges.num_edges].cpu().numpy()
-            arcs = edges.beneath.neighbours
+            pair = edges.underlying.column_edge[: edges.num_edges].cpu().numpy()
+            arcs = edges.underlying.neighbours
             weight = np.bincount(pair, conductance).astype(np.float32)
         self.start, self.source, self.value = arcs.start, arcs.source, -weight[arcs.edge]
         self.pair = arcs.edge

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from gst.base.distributed import rank, run_of, size, sum_
+from gst.base.distributed import local_slice, rank, size, sum_
 from gst.graph import select
 
 
@@ -17,7 +17,7 @@ def shared_top_k(scores: Tensor, k: int) -> Tensor:
     """
     if size() == 1 or k == 0 or k >= scores.numel():
         return select.top_k(scores, k)
-    part = run_of(scores.numel())
+    part = local_slice(scores.numel())
     above, ties = split_at(_keys(scores[part]), k, sum_)
     counts = torch.zeros(size(), dtype=torch.long)
     counts[rank()] = ties.sum()

@@ -1,7 +1,7 @@
 """Writes our measurements beside the paper's claims: python -m gst.lab.reproduction [RECORD [DOCUMENTS]]
 
-Everything between ``<!-- NAME -->`` and ``<!-- end -->`` in the Markdown files of DOCUMENTS is generated from RECORD, and
-so are the pictures in ``DOCUMENTS/figures``; the rest is left alone.
+Everything between ``<!-- NAME -->`` and ``<!-- end -->`` in the Markdown files of DOCUMENTS is generated from RECORD,
+and so are the pictures in ``DOCUMENTS/figures``; the rest is left alone.
 """
 
 import re

@@ -15,7 +15,7 @@ from torch_geometric.transforms import BaseTransform
 
 from gst.base.errors import AgreementWarning, InputError
 from gst.base.modes import plain_torch
-from gst.base.versions import of_method
+from gst.base.versions import method_version
 from gst.data.registry import published_name
 from gst.graph.edgeset import EdgeSet, check_data
 from gst.graph.select import budget, top_k
@@ -215,7 +215,7 @@ class Sparsifier(BaseTransform):
         """What the outcome depends on besides the run: an interrupted fit goes on only with the same."""
         method = self.name or type(self).__name__
         amount = {"sparsity": self.sparsity, "keep": self.keep}
-        return {"method": method, "search": of_method(method), **self.settings(run.data), **amount, **measures}
+        return {"method": method, "search": method_version(method), **self.settings(run.data), **amount, **measures}
 
     def transform(self, data: Data) -> Data:
         """The sparse graph: ``data`` with only the kept columns of ``edge_index`` and of every edge-level attribute."""

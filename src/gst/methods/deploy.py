@@ -6,11 +6,11 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from gst.base.versions import of_method
+from gst.base.versions import method_version
 from gst.methods.base import LearnedSparsifier
 from gst.methods.found import Found
 from gst.methods.greedy.divergence import Target
-from gst.methods.greedy.path import Path, follow, make_search
+from gst.methods.greedy.path import Path, extend_path, make_search
 from gst.methods.registry import register
 from gst.nn.network import Network
 from gst.storage.cache import Content
@@ -92,9 +92,9 @@ class PathRecord:
 
 def find_path(run: Run, network: Network, num_kept: int) -> PathRecord:
     """A path to ``num_kept`` edges or beyond; a stored one is used and, where it is too short, extended."""
-    new = PathRecord(Path.towards(num_kept, run.edges, network))
+    new = PathRecord(Path.for_budget(num_kept, run.edges, network))
     steps, down = new.path.steps(num_kept, run.edges.num_edges), new.path.down
-    depends = {**run.depends_on_all, "search": of_method("deploy"), "direction": "down" if down else "up"}
+    depends = {**run.depends_on_all, "search": method_version("deploy"), "direction": "down" if down else "up"}
 
     def enough(content: Content) -> bool:
         return content[0]["order"].numel() >= steps
@@ -126,8 +126,8 @@ def _extend(run: Run, network: Network, record: PathRecord, steps: int) -> None:
     search = make_search([network], edges, [wanted], Target.of(wanted, run.task.multilabel), path=path)
     best = max((mark["val"] for mark in record.history), default=0.0)
     for stage in stages:
-        follow(search, path, ends[stage - 1])
-        val, length = _validate(run, network, torch.from_numpy(search.keep)), int(search.keep.sum())
+        extend_path(search, path, ends[stage - 1])
+        val, length = _validate(run, network, torch.from_numpy(search.keep_mask)), int(search.keep_mask.sum())
         best = max(best, val)
         if ends[stage - 1] in marks:  # the end of a path is no mark: one that goes on must not remember it
             record.history.append({"epoch": len(record.history) + 1, "val": val, "kept": length})

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from gst.base.errors import InputError
-from gst.base.modes import plain_torch, usable
+from gst.base.modes import plain_torch, without_inference_tensors
 from gst.graph.edgeset import EdgeSet
 from gst.graph.select import top_k
 from gst.methods.greedy.divergence import Target
@@ -48,7 +48,7 @@ def extend(
         raise InputError(f"rule {rule!r}: choose from {', '.join(get_args(Rule))}")
     if metrics.get("options", {}).get("weights"):
         raise InputError("this run gave its edges weights of their own, which depend on all others: run it again")
-    edges, data = EdgeSet.from_data(data), usable(data)
+    edges, data = EdgeSet.from_data(data), without_inference_tensors(data)
     kept, new = old_decisions(graph, metrics, data, edges)
     num_added = edges.num_edges - round(metrics["sparsity"] * edges.num_edges) - int(kept.sum())
     resolved = _default_rule(metrics) if rule == "auto" else rule
@@ -151,7 +151,7 @@ def greedy_scores(
     """The order in which a trained network wants the new edges, those of the run being there."""
     among = kept | new
     part, ids = edges.subset(among), among.nonzero().flatten()
-    order, _ = make_search([network], part, [logits], Target.of(logits, labels), keep=kept[ids]).add(count)
+    order, _ = make_search([network], part, [logits], Target.of(logits, labels), keep_mask=kept[ids]).add(count)
     scores = torch.zeros(edges.num_edges, dtype=torch.float64)
     scores[ids[order]] = torch.arange(order.numel(), 0, -1, dtype=torch.float64)
     return scores

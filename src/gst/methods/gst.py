@@ -9,7 +9,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from gst.base.errors import InputError
-from gst.base.versions import of_method
+from gst.base.versions import method_version
 from gst.methods.criteria.balance import combine
 from gst.methods.criteria.semantic import semantic_scores
 from gst.methods.criteria.topology import topology_scores
@@ -134,6 +134,6 @@ class GST(DynamicSparsifier):
             return {"scores": scores}, {"seconds": time.perf_counter() - start}
 
         masking = self.config(Masking, run.data).model_dump()
-        depends = {**run.depends, **masking, **arguments, "search": of_method("gst")}
+        depends = {**run.depends, **masking, **arguments, "search": method_version("gst")}
         tensors, meta = run.store.get("topology", depends, make)
         return tensors["scores"].to(run.device), meta["seconds"]

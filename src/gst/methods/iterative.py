@@ -12,7 +12,7 @@ from torch.func import functional_call
 from gst.base.arguments import check_options
 from gst.base.errors import InputError
 from gst.base.randomness import seeded
-from gst.base.versions import of_method
+from gst.base.versions import method_version
 from gst.graph.edgeset import EdgeSet
 from gst.graph.select import top_k
 from gst.methods.base import LearnedSparsifier
@@ -98,7 +98,7 @@ class IterativeSparsifier(LearnedSparsifier):
     def path(self, run: Run, num_kept: int) -> tuple[Tensor, list[Stage], list[dict[str, Any]]]:
         """Order of removal, float64, down to ``num_kept`` edges; its stages; one line of history for each."""
         edges = run.edges
-        depends = {**run.depends, **self.options, "search": of_method(self.name)}
+        depends = {**run.depends, **self.options, "search": method_version(self.name)}
         left = torch.arange(edges.num_edges, device=run.device)
         worst, gone = left.flip(0), []
         stages: list[Stage] = []

@@ -41,7 +41,7 @@ class MGSpar(IterativeSparsifier):
 
     Args:
         prune_ratio: share of the remaining edges that a stage removes.
-        inner_steps: T, steps of the inner training. It runs without dropout, so that the loss is a plain function of the gates.
+        inner_steps: T, steps of the inner training, which has no dropout: the loss is a plain function of the gates.
         meta_epochs: networks trained and differentiated a stage.
         outer: whose labels judge. ``"self"``: the training nodes' own and, for all other nodes, those that a network
             trained on the full graph predicts (self-training); ``"train"``: the training nodes' alone; ``"val"``: those

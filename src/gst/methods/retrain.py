@@ -9,11 +9,11 @@ from torch import Tensor
 from gst.base.arguments import check_options
 from gst.base.errors import InputError
 from gst.base.randomness import seeded
-from gst.base.versions import of_method
+from gst.base.versions import method_version
 from gst.methods.base import LearnedSparsifier
 from gst.methods.found import Found
 from gst.methods.greedy.divergence import Target
-from gst.methods.greedy.prior import EXCHANGES, NETWORKS, Prior, turn
+from gst.methods.greedy.prior import EXCHANGES, NETWORKS_PER_TURN, Prior, exchange_edges
 from gst.methods.registry import register
 from gst.nn.network import Network, OwnNetwork
 from gst.storage.cache import Content
@@ -85,7 +85,7 @@ class Retrain(LearnedSparsifier):
             epochs, sparsity = run.training.sparse_epochs, 1 - num_kept / run.edges.num_edges
             best = train(trainer, sparse, epochs, "sparse", sparsity, run.watch, run.checkpoint)
         seconds = {"anchor": anchor.seconds, "topology": prepared - start, "sparse": clock() - prepared}
-        worth = prior.worth(num_kept)
+        worth = prior.bonus(num_kept)
         scores = keep_mask.double() + worth / (1 + worth.max())  # every kept edge above every other
         return Found(keep_mask, scores, network.module, trainer.logits(sparse), best.val, seconds)
 
@@ -94,17 +94,21 @@ class Retrain(LearnedSparsifier):
         edges, task = run.edges, run.task
         divergence = Target.of(target, task.multilabel, SHARPNESS, damped=False)
         answers = task.predict(target)
-        keep_mask = best = prior.first(edges, num_kept)
+        keep_mask = best = prior.start_mask(edges, num_kept)
         highest = -1.0
         ratios = (*EXCHANGES[: self.turns], 0.0)  # after the last exchange networks are only judged
         for number, ratio in enumerate(ratios if 0 < num_kept < edges.num_edges else ()):
 
             def make(keep_mask: Tensor = keep_mask, number: int = number, ratio: float = ratio) -> Content:
-                networks = [fresh_network(run, keep_mask, NETWORKS * number + k) for k in range(NETWORKS)]
+                networks = [
+                    fresh_network(run, keep_mask, NETWORKS_PER_TURN * number + k) for k in range(NETWORKS_PER_TURN)
+                ]
                 with torch.no_grad():
                     logits = [network.logits(edges.subset(keep_mask)) for network in networks]
                 predicted = torch.stack([task.predict(each) for each in logits])
-                after = turn(edges, keep_mask, networks, target, divergence, prior, ratio) if ratio else keep_mask
+                after = (
+                    exchange_edges(edges, keep_mask, networks, target, divergence, prior, ratio) if ratio else keep_mask
+                )
                 return {"keep": after}, {"agreement": float((predicted == answers).double().mean())}
 
             depends = {"turn": number, "ratio": ratio, "num_kept": num_kept, **_depends(run)}
@@ -131,7 +135,7 @@ def ensemble_logits(run: Run) -> Tensor:
 
 
 def _depends(run: Run) -> dict[str, Any]:
-    return {**run.depends_on_all, "search": of_method("retrain")}
+    return {**run.depends_on_all, "search": method_version("retrain")}
 
 
 def fresh_network(run: Run, keep_mask: Tensor | None, number: int, more_epochs: int = 0) -> Network:

@@ -139,7 +139,7 @@ def mean_norm(adjacency: Adjacency, values: Tensor) -> Tensor:
     The divisor is at least half the weight of the lightest edge: a node that has lost all its edges has mean 0, and
     a gradient in each of them.
     """
-    return values / row_sum(adjacency.pattern, values).clamp(min=adjacency.lightest / 2)[adjacency.pattern.row]
+    return values / row_sum(adjacency.pattern, values).clamp(min=adjacency.min_weight / 2)[adjacency.pattern.row]
 
 
 def propagate(block: Block, values: Tensor, x: Features | SharedFeatures, weight: Tensor) -> Tensor:

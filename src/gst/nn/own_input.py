@@ -9,7 +9,7 @@ from torch_geometric.nn import GAE
 
 from gst.base.errors import InputError
 from gst.nn.own_model import call_model, check_model, undisturbed
-from gst.sparse.layouts import check_kind, is_sparse, made_dense, rows_of
+from gst.sparse.layouts import check_kind, checked_dense, is_sparse, rows_of
 
 
 def graph_for(model: nn.Module, data: Data) -> Data:
@@ -26,7 +26,7 @@ def graph_for(model: nn.Module, data: Data) -> Data:
     graph = copy(data)
     graph.x = x.detach().to(dtype)
     if is_sparse(x) and not _accepts(model, graph):
-        graph.x = made_dense(graph.x, type(model).__name__)
+        graph.x = checked_dense(graph.x, type(model).__name__)
     return graph
 
 

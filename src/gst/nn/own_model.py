@@ -27,7 +27,7 @@ from torch_geometric.utils import add_remaining_self_loops, add_self_loops, degr
 from torch_geometric.utils.num_nodes import maybe_num_nodes
 
 from gst.base.errors import InputError
-from gst.base.randomness import own_numbers, seeded
+from gst.base.randomness import redirect_torch_random, seeded
 
 TOLERANCE = 1e-4  # of check_model: float32 sums depend on their order
 LARGE = 20_000  # columns that check_model uses at most
@@ -46,12 +46,12 @@ def call_model(model: nn.Module, data: Data) -> Tensor:
     if len(required) == 1:
         annotation = getattr(required[0].annotation, "__name__", str(required[0].annotation))
         if required[0].name in ("data", "batch", "graph") or annotation.split(".")[-1] in ("Data", "Batch"):
-            with own_numbers():
+            with redirect_torch_random():
                 return model(data)
     known = {"num_nodes": data.num_nodes, **data.to_dict()}
     for name in (p.name for p in required if p.name not in known):
         raise InputError(f"{type(model).__name__}.forward needs {name!r}, but data has only {', '.join(sorted(known))}")
-    with own_numbers():
+    with redirect_torch_random():
         return model(**{p.name: known[p.name] for p in parameters if p.name in known})
 
 

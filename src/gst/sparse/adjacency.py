@@ -30,7 +30,7 @@ class Adjacency:
     ungated: dict[Hashable, Tensor] = field(default_factory=dict, compare=False, repr=False)  # cache of normalised()
 
     @property
-    def lightest(self) -> float:
+    def min_weight(self) -> float:
         """The smallest weight of any entry."""
         return self.least or (1.0 if self.weight is None else float(self.weight.min()))
 

@@ -117,7 +117,7 @@ def rows_of(x: Tensor, nodes: Tensor) -> Tensor:
     return torch.sparse_csr_tensor(crow, x.col_indices()[entries], x.values()[entries], shape, check_invariants=False)
 
 
-def made_dense(x: Tensor, who: str) -> Tensor:
+def checked_dense(x: Tensor, who: str) -> Tensor:
     """The dense tensor, if there is memory for it; ``who``: what requires it, for the message."""
     size = x.shape[0] * x.shape[1] * stored_values(x).element_size()
     check_memory(size, f"{who} takes no sparse x, and a dense one", "a backbone of gst keeps it sparse")

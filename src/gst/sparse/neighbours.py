@@ -51,7 +51,7 @@ class Neighbours:
         return np.full(self.num_nodes, -1, np.int32)
 
     @cached_property
-    def lightest(self) -> float:
+    def min_weight(self) -> float:
         """The smallest weight of an entry, the diagonal's 1 included."""
         return 1.0 if self.weight is None or not self.weight.size else min(1.0, float(self.weight.min()))
 
@@ -109,7 +109,7 @@ class Neighbours:
         num_columns = self.num_nodes if columns is None else columns.numel()
         pattern = Pattern(block_row, block_col, (rows.numel(), num_columns))
         source = torch.where(off_diagonal, off_diagonal.cumsum(0) - 1, arc.size + block_row)
-        adjacency = Adjacency(pattern, source, weight, self.loops[rows], arc.size, None, self.lightest)
+        adjacency = Adjacency(pattern, source, weight, self.loops[rows], arc.size, None, self.min_weight)
         return LocalBlock(Block(adjacency, pattern, None, columns, own), edge, off_diagonal)
 
     def reached(self, rows: Tensor) -> Tensor:

@@ -17,7 +17,7 @@ from torch_geometric.data import Data
 
 from gst.base import distributed
 from gst.base.errors import InputError
-from gst.base.versions import surroundings
+from gst.base.versions import environment
 from gst.storage import files
 from gst.storage.paths import data_root
 from gst.storage.run_folder import is_state_name
@@ -97,13 +97,13 @@ class Cache(BaseCache):
         enough: Callable[[Content], bool],
         make: Callable[[Content | None], Content],
     ) -> Content:
-        text = json.dumps({**depends, **surroundings()}, sort_keys=True)
+        text = json.dumps({**depends, **environment()}, sort_keys=True)
         path = self.folder / f"{kind}-{hashlib.blake2b(text.encode(), digest_size=16).hexdigest()}.safetensors"
         content: Content | None = None
         if distributed.rank() == 0:
             with suppress(InputError):
                 content = files.read_tensors(path)
-        content = distributed.same(content)  # all workers must take the same branch
+        content = distributed.broadcast(content)  # all workers must take the same branch
         if content is None or not enough(content):
             content = make(content)
             if distributed.rank() == 0:

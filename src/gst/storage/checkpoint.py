@@ -21,7 +21,7 @@ from gst.base import distributed, randomness
 from gst.base.arguments import as_path, check_options
 from gst.base.errors import InputError, InterruptedRunError
 from gst.base.user_paths import remove_folders
-from gst.base.versions import surroundings
+from gst.base.versions import environment
 from gst.graph.edgeset import EdgeSet
 from gst.storage import files as storage_files
 from gst.storage import run_folder, state_tree
@@ -36,7 +36,7 @@ _WORK_PER_SAVE = 40  # saving takes at most 1/40 of the time: states that are sl
 class BaseCheckpoint(ABC):
     """What both a :class:`Checkpoint` and its absence, :class:`NoCheckpoint`, can do. A context manager."""
 
-    run: Path | None = None  # the run folder
+    folder: Path | None = None  # the run folder
 
     def __init__(self, store: BaseCache) -> None:
         self.store = store  # for what the run computes once, where no other cache is used
@@ -137,11 +137,11 @@ class Checkpoint(BaseCheckpoint):
         metadata: JSON-serialisable values for a later process, see :func:`read_run`.
     """
 
-    run: Path
+    folder: Path
 
     def __init__(self, folder: str | PathLike[str], every: float = EVERY, metadata: Mapping[str, Any] | None = None):
         check_options("checkpoint", every=(every, float, lambda v: v >= 0, "seconds from 0 up"))
-        self.run = Path(folder)
+        self.folder = Path(folder)
         self.every = every
         self.metadata = dict(metadata or {})
         self.stop: int | None = None  # the signal that requested a stop
@@ -150,9 +150,9 @@ class Checkpoint(BaseCheckpoint):
         self._only_manifest = False  # whether this process has written the manifest but no state yet
         self._lock: Lock | None = None
         if distributed.rank() == 0:  # only the first of several workers writes
-            self.run = run_folder.claim(folder)
-            self._lock = Lock(self.run)
-        self.states = self.run / run_folder.STATES
+            self.folder = run_folder.claim(folder)
+            self._lock = Lock(self.folder)
+        self.states = self.folder / run_folder.STATES
         super().__init__(_RunCache(self))
         self._carried = 0.0
         self._begun = self._saved = time.perf_counter()
@@ -160,8 +160,8 @@ class Checkpoint(BaseCheckpoint):
         self._newest: dict[str, str] = {}  # the slot of the newest state of each phase, which is not overwritten next
 
     def begin(self, identity: Mapping[str, Any]) -> None:
-        now = {**identity, **surroundings()}
-        unfinished = distributed.same(self.unfinished() if self._lock is not None else None)
+        now = {**identity, **environment()}
+        unfinished = distributed.broadcast(self.unfinished() if self._lock is not None else None)
         if unfinished is None:
             self._manifest = _manifest(now, self.metadata)
             return
@@ -169,7 +169,7 @@ class Checkpoint(BaseCheckpoint):
         for key in [*now, *then]:
             if now.get(key) != then.get(key):
                 raise InputError(
-                    f"{self.run} holds an unfinished run with {_difference(key, then.get(key), now.get(key))}: "
+                    f"{self.folder} holds an unfinished run with {_difference(key, then.get(key), now.get(key))}: "
                     f"resume it as it was, choose another folder, or remove {self.states}"
                 )
         self._manifest = unfinished
@@ -177,18 +177,18 @@ class Checkpoint(BaseCheckpoint):
         self.before = max((metadata["elapsed"] for _, metadata in states if "elapsed" in metadata), default=0.0)
 
     def unfinished(self) -> dict[str, Any] | None:
-        return read_run(self.run)
+        return read_run(self.folder)
 
     def commit(self) -> None:
         """Writes the manifest and removes leftovers of dead processes; only when work begins, after all checks."""
         if self._lock is None or self._committed:
             return
         self._committed = True
-        storage_files.sweep(self.run)
+        storage_files.sweep(self.folder)
         storage_files.sweep(self.states)
-        if not (self.run / run_folder.UNFINISHED).exists():
+        if not (self.folder / run_folder.UNFINISHED).exists():
             self._remove_cleared()
-            storage_files.write_json(self.run / run_folder.UNFINISHED, self._manifest)
+            storage_files.write_json(self.folder / run_folder.UNFINISHED, self._manifest)
             self._only_manifest = True
 
     def write(self, path: Path, tensors: Mapping[str, torch.Tensor], metadata: Mapping[str, Any]) -> None:
@@ -201,7 +201,7 @@ class Checkpoint(BaseCheckpoint):
                     f"{path} exists, but not as a state of this run: move it away or choose another folder"
                 )
             self._manifest = {**self._manifest, "files": [*files, path.name]}
-            storage_files.write_json(self.run / run_folder.UNFINISHED, self._manifest)
+            storage_files.write_json(self.folder / run_folder.UNFINISHED, self._manifest)
         storage_files.write_tensors(path, tensors, metadata)
         self._only_manifest = False
 
@@ -214,7 +214,7 @@ class Checkpoint(BaseCheckpoint):
         # a loop that starts from another state is another loop, even if it has the same name
         start = state_tree.hash_of([_captured(state), edges.columns, edges.num_edges, epochs])
         slots = {slot: content for slot in "ab" if (content := _read(self._path(phase, slot))) is not None}
-        start, slots = distributed.same((start, slots if self._lock is not None else {}))
+        start, slots = distributed.broadcast((start, slots if self._lock is not None else {}))
         slot_of = {metadata["epoch"]: slot for slot, (_, metadata) in slots.items() if metadata["start"] == start}
         done = max(slot_of, default=0)
         if done:
@@ -230,7 +230,7 @@ class Checkpoint(BaseCheckpoint):
         for epoch in range(done + 1, epochs + 1):
             yield epoch
             last = epoch == epochs
-            self.stop = distributed.same(self.stop)
+            self.stop = distributed.broadcast(self.stop)
             if self._lock is not None and (last or self.stop is not None or self._save_is_due()):
                 self._save(phase, epoch, state, {"start": start, "seconds": self.clock() - entered})
             if self.stop is not None:
@@ -270,7 +270,7 @@ class Checkpoint(BaseCheckpoint):
         if self._lock is None:
             return
         self._committed = self._only_manifest = False
-        unfinished, cleared = self.run / run_folder.UNFINISHED, self.run / run_folder.CLEARED
+        unfinished, cleared = self.folder / run_folder.UNFINISHED, self.folder / run_folder.CLEARED
         with storage_files.write_errors(unfinished):
             if unfinished.exists():
                 unfinished.replace(cleared)  # from now on there is no unfinished run
@@ -278,7 +278,7 @@ class Checkpoint(BaseCheckpoint):
 
     def _remove_cleared(self) -> None:
         """Removes the files of a cleared run, including leftovers of an interrupted :meth:`clear`."""
-        cleared = self.run / run_folder.CLEARED
+        cleared = self.folder / run_folder.CLEARED
         if cleared.exists():
             for name in _read_manifest(cleared)["files"]:
                 (self.states / name).unlink(missing_ok=True)
@@ -287,7 +287,7 @@ class Checkpoint(BaseCheckpoint):
         remove_folders([self.states])
 
     def _shared_folder(self) -> AbstractContextManager[str | Path]:
-        return nullcontext(self.run / run_folder.SHARED)
+        return nullcontext(self.folder / run_folder.SHARED)
 
     def close(self) -> None:
         """Releases the folder to other processes, and removes it if it was created and is empty."""

@@ -19,7 +19,7 @@ from gst.base.errors import InputError
 from gst.base.names import resolve_name
 from gst.base.text import as_cell
 from gst.graph.edgeset import check_data
-from gst.sparse.layouts import is_sparse, made_dense
+from gst.sparse.layouts import checked_dense, is_sparse
 from gst.storage.files import write_bytes
 
 
@@ -101,7 +101,7 @@ def _dgl(graph: Data) -> bytes:
     for name, value in graph.to_dict().items():
         if isinstance(value, Tensor) and name != "edge_index":
             attributes = out.edata if graph.is_edge_attr(name) else out.ndata
-            attributes[name] = made_dense(value, "dgl") if is_sparse(value) else value
+            attributes[name] = checked_dense(value, "dgl") if is_sparse(value) else value
     buffer = io.BytesIO()
     dgl.save_graphs(buffer, [out])
     return buffer.getvalue()

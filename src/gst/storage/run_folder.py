@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from gst.base.errors import DamagedError, InputError, MissingError
-from gst.base.user_paths import named
+from gst.base.user_paths import non_empty_path
 from gst.storage import files as storage_files
 from gst.storage import lock
 
@@ -37,7 +37,7 @@ _MARKERS = {  # files that identify a run of gst, and the objects they must cont
 
 def claim(folder: str | PathLike[str]) -> Path:
     """The folder, if gst may write to it: it is missing, empty, or a run of gst. Changes nothing."""
-    run = named(folder)
+    run = non_empty_path(folder)
     try:
         _check(run)
     except OSError as error:

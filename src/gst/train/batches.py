@@ -74,7 +74,7 @@ class Clusters:
         trains = torch.zeros_like(self.part, dtype=torch.bool)
         trains[self.train] = True
         for step in order.split(max(self.count, distributed.size())):
-            mine = step[distributed.run_of(step.numel())].tolist()
+            mine = step[distributed.local_slice(step.numel())].tolist()
             members = [by_cluster[start[c] : start[c + 1]] for c in mine]
             nodes = torch.cat(members).sort().values if members else by_cluster[:0]
             yield ClusterBatch(nodes, nodes[trains[nodes]], edges)
@@ -119,7 +119,7 @@ class NeighbourSamples:
         degree = edges.neighbours.degree(None, torch.get_default_dtype())
         draw = draw_entries if self.loader == "gst" else LoaderDraws(edges.neighbours, self.fanout)
         for step, seed in zip(order.split(self.count), seeds, strict=True):
-            mine = step[distributed.run_of(step.numel())].sort().values
+            mine = step[distributed.local_slice(step.numel())].sort().values
             yield NeighbourBatch(mine, edges, degree, self.fanout, seed, draw)
 
 

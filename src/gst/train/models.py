@@ -7,7 +7,7 @@ from torch import nn
 from torch_geometric.data import Data
 
 from gst.base.errors import InputError
-from gst.base.randomness import own_numbers
+from gst.base.randomness import redirect_torch_random
 from gst.base.text import shown
 from gst.nn.backbones import BACKBONES, Backbone
 from gst.nn.features import Features, as_features
@@ -62,7 +62,7 @@ def reset_parameters(module: nn.Module) -> None:
                 f"{type(part).__name__} has parameters but no reset_parameters(): a fresh model cannot be made of it"
             )
 
-    with own_numbers():
+    with redirect_torch_random():
         module.apply(reset_part)
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from gst.base.names import normal
+from gst.base.names import normalise_name
 
 # E, D, lr and ΔT of the paper's table, by data set; E where a backbone has its own
 PAPER = {
@@ -37,7 +37,7 @@ def preset(dataset: str | None, backbone: str) -> dict[str, Any]:
     >>> preset("Cora", "gat"), preset("mine", "gat")
     ({'anchor_epochs': 100, 'sparse_epochs': 400, 'lr': 0.001, 'interval': 20}, {})
     """
-    name = normal((dataset or "").partition(":")[0])
+    name = normalise_name((dataset or "").partition(":")[0])
     large = next((name.removeprefix(before) for before in OGB if name.startswith(before)), "")
     if name in DENSE:
         return dict(DENSE[name])
@@ -45,8 +45,8 @@ def preset(dataset: str | None, backbone: str) -> dict[str, Any]:
     if graph not in PAPER:
         return {}
     anchor, sparse, lr, interval = PAPER[graph]
-    anchor = PAPER_ANCHOR.get((graph, normal(backbone)), anchor)
+    anchor = PAPER_ANCHOR.get((graph, normalise_name(backbone)), anchor)
     values: dict[str, Any] = {"anchor_epochs": anchor, "sparse_epochs": sparse, "lr": lr, "interval": interval}
-    if large and normal(backbone) in INDUCTIVE:
-        values |= {"inductive": True, "batch": INDUCTIVE[normal(backbone)]}
+    if large and normalise_name(backbone) in INDUCTIVE:
+        values |= {"inductive": True, "batch": INDUCTIVE[normalise_name(backbone)]}
     return values

@@ -12,7 +12,7 @@ from torch_geometric.data import Data
 from gst.base import distributed
 from gst.base.errors import InputError
 from gst.base.memory import check_memory
-from gst.base.modes import usable
+from gst.base.modes import without_inference_tensors
 from gst.base.randomness import seeded
 from gst.base.versions import training as training_version
 from gst.graph.edgeset import EdgeSet, check_graph
@@ -78,7 +78,7 @@ class Run:
         check_model(model)
         if not callable(watch):
             raise InputError(f"watch is a {type(watch).__name__}: a function to call after every epoch is needed")
-        self.data = usable(data)
+        self.data = without_inference_tensors(data)
         self.model = model
         self.trained = trained
         self.watch = watch

@@ -104,7 +104,7 @@ class Trainer:
     def step(self, edges: EdgeSet) -> None:
         """One epoch of training with the task loss: one full batch, or many small ones."""
         if self.batches is not None:
-            distributed.same_random_numbers()
+            distributed.share_random_seed()
             for batch in self.batches.epoch(edges):
                 self._update(batch)
             return
@@ -138,7 +138,7 @@ class Trainer:
     @torch.no_grad()
     def evaluate(self, edges: EdgeSet, split: str = "val") -> float:
         """Score of the network on these edges, in evaluation mode and without the masker."""
-        return distributed.same(self.task.score(self.logits(edges, None, getattr(self.task, split)), split))
+        return distributed.broadcast(self.task.score(self.logits(edges, None, getattr(self.task, split)), split))
 
     @torch.no_grad()
     def logits(self, edges: EdgeSet, mask: Tensor | None = None, nodes: Tensor | None = None) -> Tensor:

@@ -27,7 +27,7 @@ class Shortest(TopologySparsifier):
     reference: ClassVar[str] = "an example"
 
     def edge_scores(self, edges: EdgeSet) -> Tensor:
-        return -(edges.pairs[0] - edges.pairs[1]).abs().double() ** self.power
+        return -((edges.pairs[0] - edges.pairs[1]).abs().double() ** self.power)
 
 
 @BACKBONES.register("plain-gcn")

@@ -18,10 +18,10 @@ def divergence(network, edges, keep_mask, wanted, target=TARGET):
 
 def divergence_between(wanted, logits, target):
     """D of two sets of logits, by torch.distributions."""
-    distribution = Bernoulli if target.labels else Categorical
+    distribution = Bernoulli if target.multilabel else Categorical
     p, q = (distribution(logits=z / target.temperature) for z in (wanted, logits))
     kl = kl_divergence(p, q)
-    kl = kl.sum(-1) if target.labels else kl
+    kl = kl.sum(-1) if target.multilabel else kl
     return float((kl.log1p() if target.damped else kl).sum())
 
 

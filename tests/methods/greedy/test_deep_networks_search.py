@@ -7,7 +7,7 @@ from brute import STEEP, TARGET, divergence, trials
 
 from graphs import random_graph
 from gst.graph.edgeset import EdgeSet
-from gst.methods.greedy.batched import Trials
+from gst.methods.greedy.batched import BatchedSearch
 from gst.methods.greedy.kernels import change
 from gst.methods.greedy.path import Search, deploy, make_search
 from gst.methods.greedy.refresh import refresh
@@ -58,7 +58,7 @@ def test_a_refresh_computes_the_divergence_and_the_gradients(name, parts, target
     wanted = network.logits(edges).detach() + torch.randn(12, 3, dtype=torch.float64)
     keep = torch.ones(edges.num_edges, dtype=torch.bool)
     keep[3] = False
-    search = Search([network], edges, [wanted], target, keep=keep, cap=0)
+    search = Search([network], edges, [wanted], target, keep_mask=keep, cap=0)
     refresh(search.lists, *search.model, np.zeros(12))
     without = divergence(network, edges, keep, wanted, target)
     assert search.divergence() == pytest.approx(without, rel=1e-6)
@@ -71,5 +71,5 @@ def test_attention_with_them_is_searched_in_batched_trials(parts):
     data = random_graph(nodes=30, edges=80)
     edges, network = EdgeSet.from_data(data), network_of("gat", data, **parts)
     logits = network.logits(edges).detach()
-    assert isinstance(make_search([network], edges, [logits], TARGET), Trials)
+    assert isinstance(make_search([network], edges, [logits], TARGET), BatchedSearch)
     assert int(deploy(network, edges, logits, 20)[0].sum()) == 20

@@ -9,7 +9,7 @@ from graphs import random_graph
 from gst.graph.edgeset import EdgeSet
 from gst.graph.select import top_k
 from gst.methods.greedy import path as greedy_path
-from gst.methods.greedy.batched import Trials, num_hops
+from gst.methods.greedy.batched import BatchedSearch, num_hops
 from gst.methods.greedy.divergence import Target
 from gst.methods.greedy.path import Path, Search, deploy, make_search, mean_rows_per_trial
 from gst.nn.backbones import BACKBONES
@@ -43,7 +43,7 @@ def test_batched_rounds_of_one_edge_take_the_best(name, directed):
     edges, network = EdgeSet.from_data(data), network_of(name, data)
     with torch.no_grad():
         wanted = network.logits(edges)
-    steps = Trials([network], edges, [wanted], TARGET).add(8, round_share=0, breadth=edges.num_edges)
+    steps = BatchedSearch([network], edges, [wanted], TARGET).add(8, round_share=0, breadth=edges.num_edges)
     check_steps(steps, network, edges, wanted, 1)
 
 
@@ -62,7 +62,7 @@ def test_deploy_keeps_the_budget_and_does_not_change_the_network(name):
     assert all(torch.equal(value, before[key]) for key, value in network.module.state_dict().items())
 
 
-@pytest.mark.parametrize(("name", "kind"), [*((name, Search) for name in BACKBONES), ("own-gcn", Trials)])
+@pytest.mark.parametrize(("name", "kind"), [*((name, Search) for name in BACKBONES), ("own-gcn", BatchedSearch)])
 def test_native_networks_are_searched_by_kernels(name, kind):
     data = random_graph(nodes=12, edges=16)
     edges, network = EdgeSet.from_data(data), network_of(name, data)
@@ -73,7 +73,7 @@ def test_networks_unknown_to_the_kernels_are_searched_in_batches():
     data = random_graph(nodes=12, edges=16)
     edges, network = EdgeSet.from_data(data), network_of("gat", data)
     network.module.activation = torch.relu
-    assert type(make_search([network], edges, [network.logits(edges).detach()], TARGET)) is Trials
+    assert type(make_search([network], edges, [network.logits(edges).detach()], TARGET)) is BatchedSearch
 
 
 def test_smaller_budgets_are_a_prefix():
@@ -107,10 +107,10 @@ def test_direction_of_a_path(monkeypatch):
         ("gat", least, True),
         ("own-gcn", least, False),
     ]:
-        path = Path.towards(num_kept, edges, network_of(name, data))
+        path = Path.for_budget(num_kept, edges, network_of(name, data))
         assert path.down == down and path.steps(path.steps(num_kept, total), total) == num_kept
     monkeypatch.setattr(greedy_path, "ROWS_PER_STEP", 10)
-    assert not Path.towards(least, edges, network_of("gcn", data)).down, "too costly"
+    assert not Path.for_budget(least, edges, network_of("gcn", data)).down, "too costly"
 
 
 @pytest.mark.parametrize("depth", [1, 2, 3])

@@ -4,7 +4,7 @@ import torch
 from graphs import random_graph
 from gst.graph.edgeset import EdgeSet
 from gst.methods.greedy.divergence import Target
-from gst.methods.greedy.prior import Prior, edge_agreement, label_flow, local_rank, turn
+from gst.methods.greedy.prior import Prior, edge_agreement, exchange_edges, label_flow, local_rank
 from gst.nn.backbones import GAT, GCN
 from gst.nn.network import NativeNetwork
 from gst.train.task import Task
@@ -19,8 +19,8 @@ def test_a_turn_keeps_the_budget_and_exchanges_at_most_its_ratio(backbone, direc
     torch.manual_seed(0)
     networks = [NativeNetwork(backbone(5, 8, 3).eval(), data.x) for _ in range(2)]
     prior = Prior.of(edges, logits, task)
-    before = prior.first(edges, 20)
-    after = turn(edges, before, networks, logits, Target.of(logits), prior, ratio)
+    before = prior.start_mask(edges, 20)
+    after = exchange_edges(edges, before, networks, logits, Target.of(logits), prior, ratio)
     assert int(before.sum()) == int(after.sum()) == 20
     assert int((before & ~after).sum()) <= int(ratio * 20)
 
@@ -50,4 +50,4 @@ def test_agreement_with_several_labels():
 @pytest.mark.parametrize(("num_kept", "weight"), [(0, 4.0), (30, 4.0), (100, 1.0), (200, 0.1), (120, (1 / 1.2) ** 5)])
 def test_agreement_weighs_more_the_fewer_edges_are_kept(num_kept, weight):
     agreement, flow = torch.rand(2, 7, dtype=torch.float64)
-    assert torch.allclose(Prior(agreement, flow, nodes=300).worth(num_kept), weight * agreement + 2 * flow)
+    assert torch.allclose(Prior(agreement, flow, nodes=300).bonus(num_kept), weight * agreement + 2 * flow)

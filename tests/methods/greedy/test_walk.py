@@ -56,7 +56,7 @@ def test_every_step_takes_the_best_edge(name, target, layers, kind):
 def test_every_step_drops_the_least_needed_edge(name, target, kind):
     edges, network, wanted = edges_network_logits(name, **kind)
     keep_mask = torch.ones(edges.num_edges, dtype=torch.bool)
-    order, deltas = Search([network], edges, [wanted], target, keep=keep_mask).drop(edges.num_edges, tolerance=0)
+    order, deltas = Search([network], edges, [wanted], target, keep_mask=keep_mask).drop(edges.num_edges, tolerance=0)
     for e, delta in zip(order.tolist(), deltas.tolist(), strict=True):
         brute = trials(network, edges, keep_mask, wanted, -1, target)
         assert delta == pytest.approx(float(brute[e]), abs=1e-5)
@@ -95,7 +95,7 @@ def test_divergence_is_that_of_the_kept_graph(target, data):
         search = Search([network], edges, [wanted], target)
         search.add((edges.num_edges + 1) // 2)
         search.drop(edges.num_edges // 4)
-        expected = divergence(network, edges, torch.from_numpy(search.keep), wanted, target)
+        expected = divergence(network, edges, torch.from_numpy(search.keep_mask), wanted, target)
         assert search.divergence() == pytest.approx(expected, rel=1e-5, abs=1e-5)
 
 
@@ -108,7 +108,7 @@ def test_mean_of_two_models_and_prior(name):
     keep_mask = torch.rand(edges.num_edges) < 0.5
     brute = [trials(n, edges, keep_mask, w, 1) for n, w in zip([network, other], targets, strict=True)]
     best = ((brute[0] + brute[1]) / 2 - prior).argmin()
-    order, _ = Search([network, other], edges, targets, TARGET, prior=prior, keep=keep_mask).add(1)
+    order, _ = Search([network, other], edges, targets, TARGET, prior=prior, keep_mask=keep_mask).add(1)
     assert int(order[0]) == int(best)
 
 
@@ -146,7 +146,7 @@ def test_a_refresh_recomputes_the_divergence_and_the_gradients(name, target):
     wanted = network.logits(edges).detach() + torch.randn(12, 3, dtype=torch.float64)
     keep_mask = torch.ones(edges.num_edges, dtype=torch.bool)
     keep_mask[3] = False
-    search = Search([network], edges, [wanted], target, keep=keep_mask, cap=0)
+    search = Search([network], edges, [wanted], target, keep_mask=keep_mask, cap=0)
     refresh(search.lists, *search.model, np.zeros(12))
     without = divergence(network, edges, keep_mask, wanted, target)
     assert search.divergence() == pytest.approx(without, rel=1e-6)
@@ -163,7 +163,7 @@ def test_attention_accumulates_no_error_over_many_steps():
     for count in (150, 100, 50):
         search.add(count)
         search.drop(count)
-    keep_mask = torch.from_numpy(search.keep)
+    keep_mask = torch.from_numpy(search.keep_mask)
     assert search.divergence() == pytest.approx(divergence(network, edges, keep_mask, wanted), rel=1e-9)
 
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from gst.base.errors import InputError
-from gst.base.names import normal
+from gst.base.names import normalise_name
 from gst.base.versions import versions
 from gst.lab.bench.rows import NAMING, Row
 from gst.train.presets import preset
@@ -109,4 +109,4 @@ def _normalised(value: str) -> str:
     try:
         return repr(float(value))
     except ValueError:
-        return normal(value)
+        return normalise_name(value)

@@ -33,7 +33,7 @@ def node_loss(network: int, node: int, expected: float, out: np.ndarray, layers:
     cross_entropy = _log_partition(out, layers) - expected
     if not layers.damped:
         return cross_entropy
-    kl = cross_entropy - layers.least[network, node]
+    kl = cross_entropy - layers.entropy[network, node]
     return np.log1p(kl) if kl > 0.0 else 0.0
 
 
@@ -43,7 +43,7 @@ def loss_gradient(network: int, node: int, layers: Layers, state: State, into: n
     loss = state.loss[network, node]
     damping = (np.exp(-loss) if loss > 0.0 else 1.0) / layers.temperature if layers.damped else 0.0
     for c in range(into.size):
-        excess = state.chance[network, node, c] - layers.wanted[network, node, c]
+        excess = state.probability[network, node, c] - layers.wanted[network, node, c]
         into[c] = excess * damping if layers.damped else excess / layers.temperature
 
 
@@ -52,7 +52,7 @@ def _log_partition(out: np.ndarray, layers: Layers) -> float:
     """log Σ_c exp(out_c / T); for several labels Σ_c log(1 + exp(out_c / T))."""
     factor = 1 / layers.temperature
     total = 0.0
-    if layers.labels:
+    if layers.multilabel:
         for c in range(out.size):
             total += max(out[c] * factor, 0.0) + np.log1p(np.exp(-abs(out[c] * factor)))
         return total
@@ -78,13 +78,13 @@ def _probabilities(out: np.ndarray, layers: Layers, into: np.ndarray) -> None:
         into[c] = np.exp((out[c] - top) / layers.temperature) if out[c] < top else 1.0
         total += into[c]
     for c in range(out.size):
-        into[c] = 1 / (1 + np.exp(-out[c] / layers.temperature)) if layers.labels else into[c] / total
+        into[c] = 1 / (1 + np.exp(-out[c] / layers.temperature)) if layers.multilabel else into[c] / total
 
 
 @inlined
 def replace_probabilities(out: np.ndarray, layers: Layers, stored: np.ndarray, trial: Trial) -> float:
     """Overwrites the stored probabilities by those of ``out``; returns ½ Σ_c |Δ|, the distance between the two."""
-    new = trial.step[: stored.size]
+    new = trial.scratch[: stored.size]
     distance = 0.0
     _probabilities(out, layers, new)
     for c in range(stored.size):

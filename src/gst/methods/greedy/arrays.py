@@ -52,11 +52,11 @@ class Lists(NamedTuple):
     """
 
     start: np.ndarray  # [N + 1] first position of each source
-    kept: np.ndarray  # [N] number of kept arcs of each source
+    num_kept: np.ndarray  # [N] number of kept arcs of each source
     arc: np.ndarray  # [A] the arc at each position, …
     target: np.ndarray  # [A] … its target …
     weight: np.ndarray  # [A] … and its weight; permuted within each source
-    place: np.ndarray  # [2 E] position of each arc; −1: no such arc
+    position: np.ndarray  # [2 E] position of each arc; −1: no such arc
     ends: np.ndarray  # [2 E] source of each arc
 
 
@@ -81,27 +81,27 @@ class Layers(NamedTuple):
     root: np.ndarray  # W_root, stored like weight, or empty
     bias: np.ndarray  # [K·L, widest]
     norms: np.ndarray  # γ and β of the LayerNorm after each layer, [K·L, 2, widest], or empty
-    own: np.ndarray  # q, [K·L, N]
+    self_weight: np.ndarray  # q, [K·L, N]
     wanted: np.ndarray  # softmax(Z^A / T), or sigmoid for several labels, [K, N, C]
     temperature: float  # T
-    labels: bool  # whether the C outputs are independent labels
+    multilabel: bool  # whether the C outputs are independent labels
     damped: bool  # whether the divergence is log(1 + KL) instead of KL
-    least: np.ndarray  # entropy of each wanted answer, the least possible cross entropy, [K, N]
+    entropy: np.ndarray  # entropy of each wanted answer, the least possible cross entropy, [K, N]
     heads: Any  # Heads of attention layers, or None
 
 
 class State(NamedTuple):
     """What the networks compute on the kept edges, except for propagation that is deferred."""
 
-    flow: np.ndarray  # d, [N]
+    degree: np.ndarray  # d, [N]
     scale: np.ndarray  # s, [N]
     sent: np.ndarray  # P of all layers
-    extra: np.ndarray  # R of all layers, or empty
+    root_term: np.ndarray  # R of all layers, or empty
     out: np.ndarray  # outputs of all layers, before the ReLU
-    slope: np.ndarray  # ∂D/∂(t P) of all layers, as of the last refresh
-    chance: np.ndarray  # softmax(out / T), or sigmoid, of the last layers, [K, N, C]
+    gradient: np.ndarray  # ∂D/∂(t P) of all layers, as of the last refresh
+    probability: np.ndarray  # softmax(out / T), or sigmoid, of the last layers, [K, N, C]
     loss: np.ndarray  # D of each node, [K, N]; for undamped KL the cross entropy, which is larger by a constant
-    settled: np.ndarray  # [1] whether a refresh computed all of it: then equal outputs imply equal P, R and losses
+    refreshed: np.ndarray  # [1] whether a refresh computed all of it: then equal outputs imply equal P, R and losses
 
 
 class Trial(NamedTuple):
@@ -112,13 +112,13 @@ class Trial(NamedTuple):
     """
 
     ends: np.ndarray  # [2] the nodes whose incoming arcs change; −1: none
-    flow: np.ndarray  # [2] their d
+    degree: np.ndarray  # [2] their d
     sent: np.ndarray
-    extra: np.ndarray
+    root_term: np.ndarray
     out: np.ndarray  # first the difference of the incoming sum, then the output
     loss: np.ndarray  # [K, slot]
-    step: np.ndarray  # [2 · widest] scratch row
-    read: np.ndarray  # [widest] a row after LayerNorm
+    scratch: np.ndarray  # [2 · widest] scratch row
+    normed: np.ndarray  # [widest] a row after LayerNorm
     mark: np.ndarray  # [N, K·L] first + slot of a touched node; smaller numbers are of earlier trials
     first: np.ndarray  # [K·L] the least mark of this trial
     nodes: np.ndarray  # [K·L, slot] the touched nodes …

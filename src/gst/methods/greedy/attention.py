@@ -60,7 +60,7 @@ def _push_difference(
     heads = layers.heads.num_heads[layer]
     each = sent_old.size // heads - 2
     start = lists.start[node]
-    for position in range(start, start + lists.kept[node]):
+    for position in range(start, start + lists.num_kept[node]):
         target = lists.target[position]
         if lists.arc[position] >> 1 == edge or previous_slot(layer, target, layers, trial) >= 0:
             continue
@@ -81,7 +81,7 @@ def _push_arc(layer: int, arc: int, sign: float, lists: Lists, layers: Layers, s
     sent = row_of(state.sent, layer, source, layers)
     heads = layers.heads.num_heads[layer]
     each = receiver.size // heads - 2
-    _add_message(sign * lists.weight[lists.place[arc]], sent, receiver, old, into, heads, each)
+    _add_message(sign * lists.weight[lists.position[arc]], sent, receiver, old, into, heads, each)
 
 
 @inlined
@@ -114,10 +114,10 @@ def _recompute(
     for h in range(heads):
         out[width + h] = 1.0
         out[width + heads + h] = _leaky(receiver[width + h] + receiver[width + heads + h])
-    start, num_kept = incoming.start[node], incoming.kept[node]
+    start, num_kept = incoming.start[node], incoming.num_kept[node]
     gains_arc = sign > 0 and (node == trial.ends[0] or node == trial.ends[1])
     for k in range(num_kept + 1 if gains_arc else num_kept):
-        position = start + k if k < num_kept else incoming.place[2 * edge + (0 if node == trial.ends[0] else 1)]
+        position = start + k if k < num_kept else incoming.position[2 * edge + (0 if node == trial.ends[0] else 1)]
         if sign > 0 or incoming.arc[position] >> 1 != edge:
             source = incoming.target[position]
             sent = trial_sent(layer, source, previous_slot(layer, source, layers, trial), layers, state, trial)
@@ -155,7 +155,7 @@ def _finish_output(
 @macro
 def _transform(layer: int, slot: int, layers: Layers, hidden: np.ndarray, trial: Trial) -> None:
     """ELU(hidden)·W, written to the row of a slot."""
-    active = trial.step[: layers.inputs[layer]]
+    active = trial.scratch[: layers.inputs[layer]]
     for h in range(active.size):
         active[h] = hidden[h] if hidden[h] > 0 else np.expm1(hidden[h])
     row = row_of(trial.sent, layer, slot, layers)

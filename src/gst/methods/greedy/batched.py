@@ -26,7 +26,7 @@ ROUND_SHARE = 0.04  # edges that a round takes, as a share of the kept edges plu
 BREADTH = 20  # candidates shortlisted per edge that a round takes
 
 
-class Trials:
+class BatchedSearch:
     """Adds and drops edges in rounds, by the mean divergence of networks of any kind."""
 
     def __init__(
@@ -36,7 +36,7 @@ class Trials:
         wanted: list[Tensor],
         target: Target,
         prior: Tensor | None = None,
-        keep: Tensor | None = None,
+        keep_mask: Tensor | None = None,
     ) -> None:
         self.networks = networks
         self.edges = edges
@@ -46,13 +46,13 @@ class Trials:
         self.incidence = as_lists(edges)[1]
         self.pairs = edges.pairs.cpu().numpy()
         self.prior = np.zeros(edges.num_edges) if prior is None else prior.double().cpu().numpy()
-        self.keep = np.zeros(edges.num_edges, bool) if keep is None else keep.cpu().numpy().copy()
+        self.keep_mask = np.zeros(edges.num_edges, bool) if keep_mask is None else keep_mask.cpu().numpy().copy()
         self.value = np.full(edges.num_edges, np.inf)  # δ of each candidate at its last trial
         self.tried = np.full(edges.num_edges, -1)  # the round of that trial
         self.changed = np.zeros(edges.num_nodes, np.int64)  # the last round that changed the loss of a node
         self.round = 0
         self.sign = 1.0
-        self.loss = self._loss(self.keep)
+        self.loss = self._loss(self.keep_mask)
 
     def add(self, count: int, round_share: float = ROUND_SHARE, breadth: int = BREADTH) -> tuple[Tensor, Tensor]:
         """Adds edges of least δ = ΔD − prior; returns them, and their δ at the start of the round that took them."""
@@ -78,10 +78,10 @@ class Trials:
     def resume(self, order: Tensor, memory: dict[str, Tensor], down: bool = False) -> None:
         """Continues an earlier search."""
         self.sign = -1.0 if down else 1.0
-        self.keep[order.cpu().numpy()] = not down
+        self.keep_mask[order.cpu().numpy()] = not down
         self.value, self.tried, self.changed = (memory[n].cpu().numpy().copy() for n in ("value", "tried", "changed"))
         self.round = int(memory["round"])
-        self.loss = self._loss(self.keep)
+        self.loss = self._loss(self.keep_mask)
 
     def _rounds(self, count: int, sign: float, round_share: float, breadth: int, exact: bool) -> tuple[Tensor, Tensor]:
         if sign != self.sign:  # values of the other direction do not apply
@@ -90,9 +90,9 @@ class Trials:
             self.sign = sign
         order, deltas = [np.zeros(0, np.int64)], [np.zeros(0)]
         while count > 0:
-            num_kept = int(self.keep.sum())
-            size = max(1, int(round_share * (num_kept + self.keep.size / 40)))
-            size = min(size, self.keep.size - num_kept if sign > 0 else num_kept, count if exact else size)
+            num_kept = int(self.keep_mask.sum())
+            size = max(1, int(round_share * (num_kept + self.keep_mask.size / 40)))
+            size = min(size, self.keep_mask.size - num_kept if sign > 0 else num_kept, count if exact else size)
             shortlist = self._shortlist(breadth * size)
             self._try(shortlist)
             ranked = shortlist[np.lexsort((shortlist, self.value[shortlist]))]  # ties by id
@@ -111,14 +111,14 @@ class Trials:
         return torch.stack(losses).double().mean(0).cpu().numpy()
 
     def _is_candidate(self) -> np.ndarray:
-        return ~self.keep if self.sign > 0 else self.keep
+        return ~self.keep_mask if self.sign > 0 else self.keep_mask
 
     def _shortlist(self, size: int) -> np.ndarray:
         """The most promising candidates: half by their last values, half by the gradient of the divergence."""
         is_candidate = self._is_candidate()
         if size >= is_candidate.sum():
             return np.flatnonzero(is_candidate)
-        gate = torch.from_numpy(self.keep).to(self.edges.loops).requires_grad_()
+        gate = torch.from_numpy(self.keep_mask).to(self.edges.loops).requires_grad_()
         losses = [
             self.target.loss(w, n.logits(self.edges, gate)).sum()
             for n, w in zip(self.networks, self.wanted, strict=True)
@@ -134,13 +134,13 @@ class Trials:
     def _try(self, candidates: np.ndarray) -> None:
         """Renews the values of those candidates that are stale, in as few forward passes as a greedy packing allows."""
         self.round += 1
-        graph = (self.pairs, self.keep, self.incidence, self.depth)
+        graph = (self.pairs, self.keep_mask, self.incidence, self.depth)
         candidates = candidates[is_stale(candidates, self.tried, self.changed, *graph)]
         while candidates.size:
             owner = pack_receptive_fields(candidates, *graph)
             is_covered = owner >= 0
             packed = np.unique(owner[is_covered])
-            keep_mask = self.keep.copy()
+            keep_mask = self.keep_mask.copy()
             keep_mask[candidates[packed]] = self.sign > 0
             change = self._loss(keep_mask) - self.loss
             values = np.bincount(owner[is_covered], change[is_covered], candidates.size)
@@ -150,10 +150,10 @@ class Trials:
             candidates = np.delete(candidates, packed)
 
     def _take(self, taken: np.ndarray) -> None:
-        self.keep[taken] = self.sign > 0
+        self.keep_mask[taken] = self.sign > 0
         self.value[taken] = np.inf
         before = self.loss
-        self.loss = self._loss(self.keep)
+        self.loss = self._loss(self.keep_mask)
         self.changed[before != self.loss] = self.round
 
 

@@ -21,32 +21,34 @@ class Target:
     """
 
     temperature: float
-    labels: bool = False  # whether the outputs are independent labels
+    multilabel: bool = False  # whether the outputs are independent labels
     damped: bool = True
 
     @classmethod
-    def of(cls, logits: Tensor, labels: bool = False, sharpness: float = SHARPNESS, damped: bool = True) -> "Target":
+    def of(
+        cls, logits: Tensor, multilabel: bool = False, sharpness: float = SHARPNESS, damped: bool = True
+    ) -> "Target":
         """T = ``sharpness`` times the median margin between the two best answers of a node.
 
         T is so small that the right answer counts, not how confident it is; and relative to the margin, because logits
         of one backbone are ten times as large as those of another.
         """
-        if labels:
+        if multilabel:
             margin = logits.abs().median()
         else:
             best = logits.topk(2, dim=-1).values
             margin = (best[:, 0] - best[:, 1]).median()
-        return cls(max(sharpness * float(margin), 1e-6), labels, damped)
+        return cls(max(sharpness * float(margin), 1e-6), multilabel, damped)
 
-    def chance(self, logits: Tensor) -> Tensor:
+    def probabilities(self, logits: Tensor) -> Tensor:
         """softmax(Z / T), or σ(Z / T) for several labels."""
         scaled = logits / self.temperature
-        return scaled.sigmoid() if self.labels else scaled.softmax(-1)
+        return scaled.sigmoid() if self.multilabel else scaled.softmax(-1)
 
     def log_probabilities(self, logits: Tensor) -> Tensor:
         """Log-probabilities of all outcomes: one per class, or two per label."""
         scaled = logits / self.temperature
-        if self.labels:  # log(1 − σ(z)) = log σ(−z)
+        if self.multilabel:  # log(1 − σ(z)) = log σ(−z)
             return functional.logsigmoid(torch.cat([scaled, -scaled], -1))
         return scaled.log_softmax(-1)
 

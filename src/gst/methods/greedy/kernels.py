@@ -65,8 +65,8 @@ def answer_of(array: np.ndarray, layer: int, node: int, layers: Layers) -> np.nd
 def _trial_degree(node: int, state: State, trial: Trial) -> float:
     """d of a node in the trial."""
     if node == trial.ends[0]:
-        return trial.flow[0]
-    return trial.flow[1] if node == trial.ends[1] else state.flow[node]
+        return trial.degree[0]
+    return trial.degree[1] if node == trial.ends[1] else state.degree[node]
 
 
 @inlined
@@ -108,18 +108,18 @@ def _push_difference(
     t_new = scales(layers.norm, _trial_degree(node, state, trial))[1]
     old = row_of(state.sent, layer, node, layers)
     new = trial_sent(layer, node, previous_slot(layer, node, layers, trial), layers, state, trial)
-    if lists.kept[node] > layers.cap:
-        gradient = row_of(state.slope, layer, node, layers)
+    if lists.num_kept[node] > layers.cap:
+        gradient = row_of(state.gradient, layer, node, layers)
         estimate = 0.0
         for c in range(gradient.size):
             estimate += gradient[c] * (t_new * new[c] - t_old * old[c])
         return estimate
-    difference = trial.step[: old.size]
+    difference = trial.scratch[: old.size]
     for c in range(difference.size):
         difference[c] = t_new * new[c] - t_old * old[c]
     start = lists.start[node]
-    first_arc, second_arc = lists.place[2 * edge], lists.place[2 * edge + 1]
-    for position in range(start, start + lists.kept[node]):
+    first_arc, second_arc = lists.position[2 * edge], lists.position[2 * edge + 1]
+    for position in range(start, start + lists.num_kept[node]):
         if position in (first_arc, second_arc):
             continue
         weight = lists.weight[position]
@@ -137,9 +137,9 @@ def _push_arc(layer: int, arc: int, sign: float, lists: Lists, layers: Layers, s
         degree = _trial_degree(source, state, trial)
         sent = trial_sent(layer, source, previous_slot(layer, source, layers, trial), layers, state, trial)
     else:
-        degree = state.flow[source]
+        degree = state.degree[source]
         sent = row_of(state.sent, layer, source, layers)
-    factor = sign * lists.weight[lists.place[arc]] * scales(layers.norm, degree)[1]
+    factor = sign * lists.weight[lists.position[arc]] * scales(layers.norm, degree)[1]
     into = row_of(trial.out, layer, slot_of(layer, target, layers, trial), layers)
     for c in range(into.size):
         into[c] += factor * sent[c]
@@ -159,22 +159,22 @@ def _finish_output(layer: int, node: int, slot: int, layers: Layers, state: Stat
         return
     sent = row_of(state.sent, layer, node, layers)
     sent_new = trial_sent(layer, node, sent_slot, layers, state, trial)
-    self_weight = layers.own[layer, node]
+    self_weight = layers.self_weight[layer, node]
     if is_end:  # s changes too: out − R − b is rescaled
         s_new, t_new = scales(layers.norm, _trial_degree(node, state, trial))
         ratio = s_new / s if s > 0 else 0.0
         factor = self_weight * s_new
         bias = layers.bias[layer]
-        root_old = row_of(state.extra, layer, node, layers) if state.extra.size > 0 else bias[:0]
+        root_old = row_of(state.root_term, layer, node, layers) if state.root_term.size > 0 else bias[:0]
         for c in range(out.size):
             fixed = bias[c] + (root_old[c] if root_old.size > 0 else 0.0)
             out[c] = fixed + ratio * (old[c] - fixed) + s_new * out[c] + factor * (t_new * sent_new[c] - t * sent[c])
     else:
         for c in range(out.size):
             out[c] = old[c] + s * (out[c] + self_weight * t * (sent_new[c] - sent[c]))
-    if state.extra.size > 0 and sent_slot >= 0:
-        root = row_of(state.extra, layer, node, layers)
-        root_new = row_of(trial.extra, layer, sent_slot, layers)
+    if state.root_term.size > 0 and sent_slot >= 0:
+        root = row_of(state.root_term, layer, node, layers)
+        root_new = row_of(trial.root_term, layer, sent_slot, layers)
         for c in range(out.size):
             out[c] += root_new[c] - root[c]
 
@@ -211,9 +211,9 @@ def begin_trial(edge: int, sign: float, lists: Lists, layers: Layers, state: Sta
     for side in range(2):
         arc = 2 * edge + side
         trial.ends[side] = -1
-        if lists.place[arc] >= 0:
+        if lists.position[arc] >= 0:
             trial.ends[side] = lists.ends[arc ^ 1]
-            trial.flow[side] = state.flow[lists.ends[arc ^ 1]] + sign * lists.weight[lists.place[arc]]
+            trial.degree[side] = state.degree[lists.ends[arc ^ 1]] + sign * lists.weight[lists.position[arc]]
 
 
 @kernel
@@ -254,8 +254,8 @@ def change(edge: int, sign: float, lists: Lists, layers: Layers, state: State, t
             else:
                 hidden = normalised(layer, out, layers, trial)
                 transform(layer + 1, k, layers.weight, layers, hidden, trial.sent)
-                if state.extra.size > 0:
-                    transform(layer + 1, k, layers.root, layers, hidden, trial.extra)
+                if state.root_term.size > 0:
+                    transform(layer + 1, k, layers.root, layers, hidden, trial.root_term)
     return delta
 
 
@@ -272,20 +272,22 @@ def apply(edge: int, sign: float, lists: Lists, layers: Layers, state: State, tr
             node = trial.nodes[layer, k]
             if is_last:
                 answer = answer_of(trial.out, layer, k, layers)
-                drift[node] += replace_probabilities(answer, layers, state.chance[network, node], trial)
+                drift[node] += replace_probabilities(answer, layers, state.probability[network, node], trial)
                 state.loss[network, node] = trial.loss[network, k]
             else:
                 copy_row(row_of(trial.sent, layer + 1, k, layers), row_of(state.sent, layer + 1, node, layers))
-                if state.extra.size > 0:
-                    copy_row(row_of(trial.extra, layer + 1, k, layers), row_of(state.extra, layer + 1, node, layers))
+                if state.root_term.size > 0:
+                    copy_row(
+                        row_of(trial.root_term, layer + 1, k, layers), row_of(state.root_term, layer + 1, node, layers)
+                    )
             copy_row(row_of(trial.out, layer, k, layers), row_of(state.out, layer, node, layers))
     for side in range(2):
         target, arc = trial.ends[side], 2 * edge + side
         if target >= 0:
-            weight = lists.weight[lists.place[arc]]
-            state.flow[target] = trial.flow[side]
-            state.scale[target] = scales(layers.norm, trial.flow[side])[0]
-            drift[target] += weight / state.flow[target] if state.flow[target] > 0 else 1.0
+            weight = lists.weight[lists.position[arc]]
+            state.degree[target] = trial.degree[side]
+            state.scale[target] = scales(layers.norm, trial.degree[side])[0]
+            drift[target] += weight / state.degree[target] if state.degree[target] > 0 else 1.0
             move_arc(arc, sign, lists)
 
 
@@ -300,11 +302,11 @@ def move_arc(arc: int, sign: float, lists: Lists) -> None:
     """Moves an arc into (sign 1) or out of (−1) the kept arcs of its source, by a swap at their border."""
     source = lists.ends[arc]
     if sign < 0:
-        lists.kept[source] -= 1
-    here, border = lists.place[arc], lists.start[source] + lists.kept[source]
-    lists.place[lists.arc[border]], lists.place[arc] = here, border
+        lists.num_kept[source] -= 1
+    here, border = lists.position[arc], lists.start[source] + lists.num_kept[source]
+    lists.position[lists.arc[border]], lists.position[arc] = here, border
     lists.arc[here], lists.arc[border] = lists.arc[border], arc
     lists.target[here], lists.target[border] = lists.target[border], lists.target[here]
     lists.weight[here], lists.weight[border] = lists.weight[border], lists.weight[here]
     if sign > 0:
-        lists.kept[source] += 1
+        lists.num_kept[source] += 1

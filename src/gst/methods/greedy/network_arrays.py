@@ -35,7 +35,7 @@ class Formula:
     weight: Tensor  # W
     bias: Tensor
     base: Tensor  # [N] weighted in-degree of a node without edges
-    own: Tensor  # q, [N]
+    self_weight: Tensor  # q, [N]
     root: Tensor | None = None  # W_root
     heads: int = 0
 
@@ -96,11 +96,11 @@ def _lists(edges: EdgeSet, source: np.ndarray, target: np.ndarray) -> Lists:
     weight = np.ones(source.size) if edges.arc_weight is None else _float64(edges.arc_weight)
     return Lists(
         start=_starts(source, edges.num_nodes),
-        kept=np.zeros(edges.num_nodes, np.int64),
+        num_kept=np.zeros(edges.num_nodes, np.int64),
         arc=number[order],
         target=target[order],
         weight=weight[order],
-        place=position,
+        position=position,
         ends=np.stack([source[first[:, 0]], target[first[:, 0]]], axis=1).ravel(),
     )
 
@@ -136,37 +136,37 @@ def as_model(
         root=_flat([layer.root.T for layer in later if layer.root is not None]),
         bias=bias,
         norms=_norms([network.module for network in networks], depth, int(width.max())),
-        own=np.stack([_float64(layer.own) for layer in stack]),
-        wanted=np.stack([_float64(target.chance(logits.double())) for logits in wanted]),
+        self_weight=np.stack([_float64(layer.self_weight) for layer in stack]),
+        wanted=np.stack([_float64(target.probabilities(logits.double())) for logits in wanted]),
         temperature=target.temperature,
-        labels=target.labels,
+        multilabel=target.multilabel,
         damped=target.damped,
-        least=np.stack([_float64(target.entropy(logits.double())) for logits in wanted]),
+        entropy=np.stack([_float64(target.entropy(logits.double())) for logits in wanted]),
         heads=Heads(heads, _lists(edges, *edges.arcs.flip(0).cpu().numpy())) if heads.any() else None,
     )
-    sent, extra, out = _without_edges(stack, networks, depth)
+    sent, root_term, out = _without_edges(stack, networks, depth)
     answers = [z[:, : wanted[0].shape[1]] for z in out[depth - 1 :: depth]]
     loss = np.stack([_float64(target.loss(w.double(), z)) for w, z in zip(wanted, answers, strict=True)])
     state = State(
-        flow=_float64(stack[0].base).copy(),
+        degree=_float64(stack[0].base).copy(),
         scale=_float64(_scales(stack[0].norm, stack[0].base)[0]).copy(),
         sent=_flat(sent),
-        extra=_flat(extra),
+        root_term=_flat(root_term),
         out=_flat(out),
-        slope=np.zeros(int((width * count).sum())),
-        chance=np.stack([_float64(target.chance(logits)) for logits in answers]),
-        loss=loss if target.damped else loss + layers.least,
-        settled=np.zeros(1, bool),
+        gradient=np.zeros(int((width * count).sum())),
+        probability=np.stack([_float64(target.probabilities(logits)) for logits in answers]),
+        loss=loss if target.damped else loss + layers.entropy,
+        refreshed=np.zeros(1, bool),
     )
     trial = Trial(
         ends=np.full(2, -1),
-        flow=np.zeros(2),
+        degree=np.zeros(2),
         sent=np.zeros_like(state.sent),
-        extra=np.zeros_like(state.extra),
+        root_term=np.zeros_like(state.root_term),
         out=np.zeros_like(state.out),
         loss=np.zeros_like(state.loss),
-        step=np.zeros(2 * width.max()),
-        read=np.zeros(width.max()),
+        scratch=np.zeros(2 * width.max()),
+        normed=np.zeros(width.max()),
         mark=np.full((count, width.size), -1),
         first=np.zeros(width.size, np.int64),
         nodes=np.zeros((width.size, count), np.int64),
@@ -180,7 +180,7 @@ def _without_edges(
 ) -> tuple[list[Tensor], list[Tensor], list[Tensor]]:
     """P, R and outputs of all layers."""
     sent: list[Tensor] = []
-    extra: list[Tensor] = []
+    root_term: list[Tensor] = []
     outputs: list[Tensor] = []
     for first, network in zip(range(0, len(stack), depth), networks, strict=True):
         hidden: Features = network.x
@@ -188,17 +188,17 @@ def _without_edges(
         for layer, norm in zip(stack[first : first + depth], norms, strict=False):
             s, t = _scales(layer.norm, layer.base)
             sent.append(_product(hidden, layer.weight))
-            out = (s * t * layer.own).unsqueeze(1) * sent[-1] + layer.bias
+            out = (s * t * layer.self_weight).unsqueeze(1) * sent[-1] + layer.bias
             if layer.root is not None:
-                extra.append(_product(hidden, layer.root))
-                out = out + extra[-1]
+                root_term.append(_product(hidden, layer.root))
+                out = out + root_term[-1]
             hidden = torch.relu(out if norm is None else deepcopy(norm).double()(out))
             if layer.heads:
                 values, source, target = out.split([layer.outputs, layer.heads, layer.heads], dim=1)
                 out = torch.cat([values, functional.leaky_relu(source + target, 0.2), target], dim=1)
                 hidden = functional.elu(values)
             outputs.append(out)
-    return sent, extra, outputs
+    return sent, root_term, outputs
 
 
 def _norms(modules: list[Backbone], depth: int, widest: int) -> np.ndarray:
@@ -217,11 +217,11 @@ def _product(x: Features, weight: Tensor) -> Tensor:
     return linear(x, weight.to(dtype)).double()
 
 
-def _scales(norm: int, flow: Tensor) -> tuple[Tensor, Tensor]:
-    one = torch.ones_like(flow)
+def _scales(norm: int, degree: Tensor) -> tuple[Tensor, Tensor]:
+    one = torch.ones_like(degree)
     if norm == MEAN:
-        return torch.where(flow > 0, 1 / flow, 0.0), one
-    return (flow.rsqrt(), flow.rsqrt()) if norm == SYMMETRIC else (one, one)
+        return torch.where(degree > 0, 1 / degree, 0.0), one
+    return (degree.rsqrt(), degree.rsqrt()) if norm == SYMMETRIC else (one, one)
 
 
 def _float64(values: Tensor) -> np.ndarray:

@@ -28,8 +28,8 @@ def normalised(layer: int, out: np.ndarray, layers: Layers, trial: Trial) -> np.
     if layers.norms.size > 0:
         mean, inverse_std = _moments(out)
         for c in range(out.size):
-            trial.read[c] = (out[c] - mean) * inverse_std * layers.norms[layer, 0, c] + layers.norms[layer, 1, c]
-    return trial.read[: out.size] if layers.norms.size > 0 else out
+            trial.normed[c] = (out[c] - mean) * inverse_std * layers.norms[layer, 0, c] + layers.norms[layer, 1, c]
+    return trial.normed[: out.size] if layers.norms.size > 0 else out
 
 
 @inlined

@@ -5,7 +5,7 @@ r"""Which edges does a trained network need? A greedy path by the divergence D_T
 .. math:: M ← M - \arg\min_{e ∈ M} D_T(M - e), \; M = \text{all edges at first} \qquad \text{down}
 
 :class:`Search` does this by compiled trials of single edges, for the networks that the kernels know
-(:mod:`~gst.methods.greedy.walk`); :class:`~gst.methods.greedy.batched.Trials` does it in rounds, for all others.
+(:mod:`~gst.methods.greedy.walk`); :class:`~gst.methods.greedy.batched.BatchedSearch` does it in rounds, for all others.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from gst.graph.edgeset import EdgeSet
-from gst.methods.greedy.batched import Trials
+from gst.methods.greedy.batched import BatchedSearch
 from gst.methods.greedy.divergence import Target
 from gst.methods.greedy.network_arrays import CAP, all_known, as_lists, as_model
 from gst.methods.greedy.walk import new_memory, walk
@@ -40,7 +40,7 @@ class Path:
     down: bool = False
 
     @classmethod
-    def towards(cls, num_kept: int, edges: EdgeSet, network: Network) -> "Path":
+    def for_budget(cls, num_kept: int, edges: EdgeSet, network: Network) -> "Path":
         """An empty path in the better direction: down if most edges stay and the cost is acceptable.
 
         A path down starts with an exact trial of every edge on the full graph. First-order estimates would not do,
@@ -96,14 +96,14 @@ def deploy(
         num_kept: number of edges to keep.
         target: the divergence; None: for classes, at a temperature that suits the logits.
     """
-    path = Path.towards(num_kept, edges, network)
+    path = Path.for_budget(num_kept, edges, network)
     search = make_search([network], edges, [logits], target or Target.of(logits), path=path)
-    follow(search, path, path.steps(num_kept, edges.num_edges))
+    extend_path(search, path, path.steps(num_kept, edges.num_edges))
     scores = path.scores(num_kept, edges.num_edges).to(edges.pairs.device)
     return scores > 0, scores
 
 
-def follow(search: "Search | Trials", path: Path, steps: int) -> None:
+def extend_path(search: "Search | BatchedSearch", path: Path, steps: int) -> None:
     """Extends a path to ``steps`` steps; a batched search finishes its round and may add a few more."""
     missing = steps - path.order.numel()
     order = search.drop(missing)[0] if path.down else search.advance(missing)
@@ -117,10 +117,10 @@ def make_search(
     wanted: list[Tensor],
     target: Target,
     prior: Tensor | None = None,
-    keep: Tensor | None = None,
+    keep_mask: Tensor | None = None,
     path: Path | None = None,
-) -> "Search | Trials":
-    """The search that suits the networks, starting from the edges ``keep`` or from the end of a path.
+) -> "Search | BatchedSearch":
+    """The search that suits the networks, starting from the edges of ``keep_mask`` or from the end of a path.
 
     Args:
         networks: trained networks in evaluation mode.
@@ -128,16 +128,16 @@ def make_search(
         wanted: the logits that each network should give.
         target: the divergence.
         prior: a bonus for keeping each edge, in units of the divergence.
-        keep: mask of the edges to start from; None: no edge.
-        path: an earlier path of the same networks to resume, or an empty one to start, instead of ``keep``.
+        keep_mask: mask of the edges to start from; None: no edge.
+        path: an earlier path of the same networks to resume, or an empty one to start, instead of ``keep_mask``.
     """
     if path is not None and path.down:
         all_edges = torch.ones(edges.num_edges, dtype=torch.bool)
         # no node has more arcs than this cap: nothing is deferred
-        search: Search | Trials = Search(networks, edges, wanted, target, prior, all_edges, cap=edges.num_nodes)  # type: ignore[arg-type]
+        search: Search | BatchedSearch = Search(networks, edges, wanted, target, prior, all_edges, cap=edges.num_nodes)  # type: ignore[arg-type]
     else:
-        search_class = Search if all_known(networks) else Trials
-        search = search_class(networks, edges, wanted, target, prior, keep)  # type: ignore[arg-type]
+        search_class = Search if all_known(networks) else BatchedSearch
+        search = search_class(networks, edges, wanted, target, prior, keep_mask)  # type: ignore[arg-type]
     if path is not None and path.order.numel():
         search.resume(path.order, path.memory, path.down)
     return search
@@ -153,21 +153,21 @@ class Search:
         wanted: list[Tensor],
         target: Target,
         prior: Tensor | None = None,
-        keep: Tensor | None = None,
+        keep_mask: Tensor | None = None,
         cap: int = CAP,
     ) -> None:
         self.lists, self.incidence = as_lists(edges)
         self.model = as_model(networks, edges, wanted, target, cap)
         self.prior = np.zeros(edges.num_edges) if prior is None else prior.double().cpu().numpy()
-        self.keep = np.zeros(edges.num_edges, bool)
+        self.keep_mask = np.zeros(edges.num_edges, bool)
         self._sign = 0.0
         self._memory = new_memory(edges.num_edges, edges.num_nodes)
         # of undamped KL the kernels compute the cross entropy, whose minimum is the entropy
-        self._min_loss = 0.0 if target.damped else self.model[0].least.sum(1)
+        self._min_loss = 0.0 if target.damped else self.model[0].entropy.sum(1)
         # what an edge can contribute; rounding may make a divergence of zero negative
         self._mean_gain = max(self.divergence(), 0.0) / edges.num_edges
-        if keep is not None:
-            self._replay(keep.nonzero().flatten(), 1.0)
+        if keep_mask is not None:
+            self._replay(keep_mask.nonzero().flatten(), 1.0)
 
     def add(self, count: int, tolerance: float = TOLERANCE) -> tuple[Tensor, Tensor]:
         """Adds edges one by one, each of least δ = ΔD − prior; returns them in this order, and their δ."""
@@ -199,14 +199,14 @@ class Search:
     def _replay(self, order: Tensor, sign: float) -> None:
         steps = order.cpu().numpy()
         self._run(steps, 0, sign, 0.0)
-        self.keep[steps] = sign > 0
+        self.keep_mask[steps] = sign > 0
 
     def _walk(self, count: int, sign: float, tolerance: float) -> tuple[Tensor, Tensor]:
         if sign != self._sign:  # values of the other direction do not apply
             self._memory.value[:] = np.nan
             self._sign = sign
         order, deltas = self._run(np.zeros(0, np.int64), max(count, 0), sign, tolerance)
-        self.keep[order] = sign > 0
+        self.keep_mask[order] = sign > 0
         return torch.from_numpy(order), torch.from_numpy(deltas)
 
     def _run(self, replayed: np.ndarray, count: int, sign: float, tolerance: float) -> tuple[np.ndarray, np.ndarray]:
@@ -215,7 +215,7 @@ class Search:
             replayed,
             count,
             sign,
-            ~self.keep if sign > 0 else self.keep.copy(),
+            ~self.keep_mask if sign > 0 else self.keep_mask.copy(),
             self.prior,
             tolerance,
             tolerance * self._mean_gain,

@@ -21,7 +21,7 @@ from gst.sparse.csr import row_sum
 from gst.train.task import Task
 
 EXCHANGES = (0.5, 0.3, 0.2, 0.15, 0.1, 0.1, 0.1, 0.1)  # τ, the share of edges exchanged in each turn
-NETWORKS = 2  # fresh networks per turn
+NETWORKS_PER_TURN = 2  # fresh networks per turn
 FLOOR = 1e-3  # least agreement in the label flow, least divisor
 
 
@@ -38,7 +38,7 @@ class Prior:
         agreement = edge_agreement(edges, logits, task)
         return cls(agreement, label_flow(edges, agreement, task.train), edges.num_nodes)
 
-    def worth(self, num_kept: int) -> Tensor:
+    def bonus(self, num_kept: int) -> Tensor:
         """w·a + 2·flow of every edge, in units of the divergence, with w = (N / 3k)⁵ between 0.1 and 4.
 
         The fewer edges are kept, the more it matters that their ends agree: w = 1 at a third of an edge per node.
@@ -46,12 +46,12 @@ class Prior:
         weight = min(max((self.nodes / (3 * max(num_kept, 1))) ** 5, 0.1), 4.0)
         return weight * self.agreement + 2 * self.flow
 
-    def first(self, edges: EdgeSet, num_kept: int) -> Tensor:
+    def start_mask(self, edges: EdgeSet, num_kept: int) -> Tensor:
         """Mask of the edges to start from."""
         return top_k(local_rank(edges, self.agreement), num_kept)
 
 
-def turn(
+def exchange_edges(
     edges: EdgeSet,
     keep_mask: Tensor,
     networks: Sequence[Network],
@@ -65,10 +65,10 @@ def turn(
     count = math.floor(ratio * min(num_kept, edges.num_edges - num_kept))
     drops_all = count >= num_kept  # which needs no search
     start = torch.zeros_like(keep_mask) if drops_all else keep_mask
-    search = make_search(networks, edges, [logits] * len(networks), target, prior.worth(num_kept), start)
+    search = make_search(networks, edges, [logits] * len(networks), target, prior.bonus(num_kept), start)
     search.drop(0 if drops_all else count)
     search.add(count)
-    return torch.from_numpy(search.keep.copy()).to(keep_mask.device)
+    return torch.from_numpy(search.keep_mask.copy()).to(keep_mask.device)
 
 
 def edge_agreement(edges: EdgeSet, logits: Tensor, task: Task) -> Tensor:

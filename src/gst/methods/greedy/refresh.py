@@ -22,7 +22,7 @@ def refresh(lists: Lists, layers: Layers, state: State, trial: Trial, drift: np.
     """Recomputes ``state`` on the kept edges; ``drift`` of a node grows by how far its answer moves."""
     for layer in range(layers.width.size):
         _forward(layer, lists, layers, state, trial, drift)
-    state.settled[0] = True
+    state.refreshed[0] = True
     for layer in range(layers.width.size - 1, -1, -1):
         _backward(layer, lists, layers, state, trial)
 
@@ -30,13 +30,13 @@ def refresh(lists: Lists, layers: Layers, state: State, trial: Trial, drift: np.
 @kernel
 def _forward(layer: int, lists: Lists, layers: Layers, state: State, trial: Trial, drift: np.ndarray) -> None:
     """One layer forward. Rows of ``trial.out``, here by node, hold first the sums U, then the outputs."""
-    nodes, network = lists.kept.size, layer // layers.depth
+    nodes, network = lists.num_kept.size, layer // layers.depth
     start = layers.row[layer]
     trial.out[start : start + nodes * layers.width[layer]] = 0.0
     for node in range(nodes):
         t = current_scales(node, layers, state)[1]
         sent = row_of(state.sent, layer, node, layers)
-        for position in range(lists.start[node], lists.start[node] + lists.kept[node]):
+        for position in range(lists.start[node], lists.start[node] + lists.num_kept[node]):
             into = row_of(trial.out, layer, lists.target[position], layers)
             weight = t * lists.weight[position]
             for c in range(into.size):
@@ -44,36 +44,36 @@ def _forward(layer: int, lists: Lists, layers: Layers, state: State, trial: Tria
     for node in range(nodes):
         out, bias = row_of(trial.out, layer, node, layers), layers.bias[layer]
         s, t = current_scales(node, layers, state)
-        self_weight = layers.own[layer, node] * t
+        self_weight = layers.self_weight[layer, node] * t
         sent = row_of(state.sent, layer, node, layers)
         for c in range(out.size):
             out[c] = s * (out[c] + self_weight * sent[c]) + bias[c]
-        if state.extra.size > 0:
-            root = row_of(state.extra, layer, node, layers)
+        if state.root_term.size > 0:
+            root = row_of(state.root_term, layer, node, layers)
             for c in range(out.size):
                 out[c] += root[c]
         old = row_of(state.out, layer, node, layers)
         same = True
         for c in range(out.size):
             same &= out[c] == old[c]
-        if same and state.settled[0]:  # P, R and the loss follow from the output and are the same as well
+        if same and state.refreshed[0]:  # P, R and the loss follow from the output and are the same as well
             continue
         if (layer + 1) % layers.depth:
             hidden = normalised(layer, out, layers, trial)
             transform(layer + 1, node, layers.weight, layers, hidden, state.sent)
-            if state.extra.size > 0:
-                transform(layer + 1, node, layers.root, layers, hidden, state.extra)
+            if state.root_term.size > 0:
+                transform(layer + 1, node, layers.root, layers, hidden, state.root_term)
         else:
             expected = expected_logit(network, node, out, layers)
             state.loss[network, node] = node_loss(network, node, expected, out, layers)
-            drift[node] += replace_probabilities(out, layers, state.chance[network, node], trial)
+            drift[node] += replace_probabilities(out, layers, state.probability[network, node], trial)
         copy_row(out, old)
 
 
 @kernel
 def _backward(layer: int, lists: Lists, layers: Layers, state: State, trial: Trial) -> None:
     """The gradients ∂D/∂(t P) of a layer and G of the layer before; G is in the rows of ``trial.out``, by node."""
-    nodes, network = lists.kept.size, layer // layers.depth
+    nodes, network = lists.num_kept.size, layer // layers.depth
     if (layer + 1) % layers.depth == 0:
         for node in range(nodes):
             loss_gradient(network, node, layers, state, row_of(trial.out, layer, node, layers))
@@ -84,10 +84,10 @@ def _backward(layer: int, lists: Lists, layers: Layers, state: State, trial: Tri
         is_needed_before = not is_first and (not is_second or trial.mark[node, layer - 1] == receiver_mark)
         if not is_needed_before and not _may_defer(node, lists, layers):
             continue
-        gradient = row_of(state.slope, layer, node, layers)
+        gradient = row_of(state.gradient, layer, node, layers)
         for c in range(gradient.size):
             gradient[c] = 0.0
-        for position in range(lists.start[node], lists.start[node] + lists.kept[node]):
+        for position in range(lists.start[node], lists.start[node] + lists.num_kept[node]):
             target = lists.target[position]
             out_gradient = row_of(trial.out, layer, target, layers)
             weight = lists.weight[position]
@@ -97,7 +97,7 @@ def _backward(layer: int, lists: Lists, layers: Layers, state: State, trial: Tri
         if is_first:
             continue
         s, t = current_scales(node, layers, state)
-        self_weight = s * t * layers.own[layer, node]
+        self_weight = s * t * layers.self_weight[layer, node]
         out_gradient = row_of(trial.out, layer, node, layers)
         hidden = row_of(state.out, layer - 1, node, layers)
         previous = row_of(trial.out, layer - 1, node, layers)
@@ -109,7 +109,7 @@ def _backward(layer: int, lists: Lists, layers: Layers, state: State, trial: Tri
             weights = layers.weight[start : start + previous.size]
             for h in range(previous.size):
                 previous[h] += weights[h] * sent_gradient
-            if state.extra.size > 0:
+            if state.root_term.size > 0:
                 roots = layers.root[start : start + previous.size]
                 for h in range(previous.size):
                     previous[h] += roots[h] * out_gradient[c]
@@ -134,8 +134,8 @@ def _mark_receivers(layer: int, lists: Lists, layers: Layers, trial: Trial) -> i
     """
     mark = trial.first[layer] + trial.size[layer]
     trial.size[layer] += 1  # the next trial starts above it
-    for node in range(lists.kept.size):
+    for node in range(lists.num_kept.size):
         if _may_defer(node, lists, layers):
-            for position in range(lists.start[node], lists.start[node] + lists.kept[node]):
+            for position in range(lists.start[node], lists.start[node] + lists.num_kept[node]):
                 trial.mark[lists.target[position], layer] = mark
     return mark

@@ -94,7 +94,7 @@ def _commit(edge: int, sign: float, lists: Lists, model: Model, memory: Memory) 
     layers, state, trial = model
     counters = memory.counters
     _apply(layers)(edge, sign, lists, layers, state, trial, memory.drift)
-    if max(lists.kept[lists.ends[2 * edge]], lists.kept[lists.ends[2 * edge + 1]]) > layers.cap:
+    if max(lists.num_kept[lists.ends[2 * edge]], lists.num_kept[lists.ends[2 * edge + 1]]) > layers.cap:
         counters[HAS_DEFERRED] = 1
     counters[STEPS_SINCE_REFRESH] += 1
     counters[NUM_KEPT] += sign
