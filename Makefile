@@ -20,7 +20,7 @@ test-slow: $(STAMP)
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 browser-test: $(STAMP)
 	command -v chromedriver >/dev/null || { $(SUDO) apt-get update -q && $(SUDO) apt-get install -qy chromium chromium-driver; }
-	GST_NEED_BROWSER=1 $(BIN)/python -m pytest -q tests/report/test_browser.py
+	GST_NEED_BROWSER=1 $(BIN)/python -m pytest -q tests/lab/report/test_browser.py
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -2,7 +2,7 @@
 
     python benchmarks/dense.py                              # all that are published, three splits each
     python benchmarks/dense.py physics tolokers --splits 5
-    python benchmarks/dense.py --table                      # the rows of docs/data-sets.md
+    python benchmarks/dense.py --table                      # the rows of docs/results/dense-models.md
 
 Split k (shipped, or drawn with seed k) is trained with seed k on all edges, E + D epochs; the best validation epoch is
 tested. Models are cached below the data root, so a second call takes seconds. Data sets without raw files are named on

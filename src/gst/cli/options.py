@@ -65,18 +65,18 @@ def method_options() -> dict[str, tuple[Any, str, str]]:
                 text, panel = f"{info.description} [{info.default}]", "Training and search"
             else:
                 text, panel = f"{texts.get(argument, '')} [{parameter.default}]", f"Of {name}"
-            kind = _scalar(parameter.annotation)
+            kind = _scalar(parameter.annotation, none_is_default=parameter.default is None)
             known = options.setdefault(argument, (kind, text, panel))
             if known[0] is not kind:
                 options[argument] = (str, known[1], known[2])
     return options
 
 
-def _scalar(annotation: Any) -> Any:
-    """The type of an option: int, float or bool, optional or not; text for anything else."""
+def _scalar(annotation: Any, none_is_default: bool) -> Any:
+    """The type of an option: int, float or bool; text for anything else, and where "none" is a value of its own."""
     parts = [annotation]
     if get_origin(annotation) in (Union, types.UnionType):
-        parts = [part for part in get_args(annotation) if part is not types.NoneType]
+        parts = [part for part in get_args(annotation) if not (none_is_default and part is types.NoneType)]
     return parts[0] if len(parts) == 1 and parts[0] in (int, float, bool) else str
 
 
@@ -188,21 +188,21 @@ def load_data(
     split: str | None,
     root: Path | None,
 ) -> Any:
-    chosen: Any = int(split) if split is not None and is_whole(split) else split
+    which_split: Any = int(split) if split is not None and is_whole(split) else split
     if edges is None:
         _check_alone(features=features, labels=labels)
         if dataset is None:
             raise InputError("no data: give --dataset NAME, or --edges, --features and --labels of your own")
         if is_path(dataset):
-            return load(dataset, split=chosen, undirected=undirected)
+            return load(dataset, split=which_split, undirected=undirected)
         if undirected:
             raise InputError(f"--undirected is for data of your own: {dataset} has its own direction")
-        return load(dataset, split=chosen, root=root)
+        return load(dataset, split=which_split, root=root)
     if dataset is not None:
         raise InputError("give either --dataset or --edges, not both")
     if features is None or labels is None:
         raise InputError("--edges needs --features and --labels")
-    return from_files(edges, features, labels, split=chosen, undirected=undirected)
+    return from_files(edges, features, labels, split=which_split, undirected=undirected)
 
 
 def _check_alone(**files: Path | None) -> None:

@@ -92,30 +92,30 @@ def search(
                 def on_run(seed: int, sparsity: float) -> None:
                     status.update("" if quiet else f"sparsity {curve.share(sparsity)}, seed {seed}")
 
-                found = find(data, method, checkpoint=place, on_run=on_run, **rule, **params)
+                safe = find(data, method, checkpoint=place, on_run=on_run, **rule, **params)
         except InterruptedRunError as error:
             how = "" if out is None else "; the same command goes on from here"
             raise InterruptedRunError(error.code - 128, f"{error}{how}") from None
         if out is not None:
-            found.result.metrics["out"] = str(out)
-            curve.save(found, out)
-    show(found, out, as_json)
+            safe.result.metrics["out"] = str(out)
+            curve.save(safe, out)
+    show(safe, out, as_json)
 
 
-def show(found: SafeSparsity, out: Path | None, as_json: bool) -> None:
-    m = found.result.metrics
+def show(safe: SafeSparsity, out: Path | None, as_json: bool) -> None:
+    m = safe.result.metrics
     if as_json:
-        print_json({**m, **curve.summary(found), "sparsity": found.sparsity, "sparsity_achieved": m["sparsity"]})
+        print_json({**m, **curve.summary(safe), "sparsity": safe.sparsity, "sparsity_achieved": m["sparsity"]})
         return
     unit = "ROC-AUC" if m["metric"] == "rocauc" else "accuracy"
-    title = f"{curve.name(m)} · {unit} of the {found.accuracy} model, sparse − dense"
-    level = f"{found.confidence:.0%}"
+    title = f"{curve.name(m)} · {unit} of the {safe.accuracy} model, sparse − dense"
+    level = f"{safe.confidence:.0%}"
     columns = ["removed", "edges", f"val, {level} interval", "", f"test, {level} interval", ""]
-    console.table(title, columns, curve.lines(found))
+    console.table(title, columns, curve.lines(safe))
     console.say(
         "",
-        f"largest sparsity within {found.tolerance:g} points: {curve.share(found.sparsity)} (share removed)",
+        f"largest sparsity within {safe.tolerance:g} points: {curve.share(safe.sparsity)} (share removed)",
     )
-    console.say(f"{SURE[found.verdict]}; {len(found.seeds)} seeds")
+    console.say(f"{SURE[safe.verdict]}; {len(safe.seeds)} seeds")
     if out is not None:
         console.say(f"saved to {out}: run of seed {m['seed']}, curve.csv, curve.png (gst inspect {out})")

@@ -17,7 +17,7 @@ from gst.base.errors import AgreementWarning, InputError
 from gst.base.modes import plain_torch
 from gst.base.versions import method_version
 from gst.data.registry import published_name
-from gst.graph.edgeset import EdgeSet, check_data
+from gst.graph.edgeset import EdgeSet, check_data, check_graph
 from gst.graph.select import budget, top_k
 from gst.methods.found import Found
 from gst.methods.result import Result
@@ -165,6 +165,7 @@ class Sparsifier(BaseTransform):
 
     def run(self, data: Data, checkpoint: BaseCheckpoint | None = None) -> Run:
         """What a search works on."""
+        check_graph(data)
         return Run(
             data,
             backbone=self.backbone,

@@ -18,6 +18,7 @@ from gst.storage.files import flatten, unflatten
 from gst.train.run import Run
 from gst.train.trainer import Progress
 
+FORMAT = 2  # of a stored path
 MARKS = 50  # shares of all edges at which a path is validated and its state can be saved
 
 
@@ -95,6 +96,7 @@ def find_path(run: Run, network: Network, num_kept: int) -> PathRecord:
     new = PathRecord(Path.for_budget(num_kept, run.edges, network))
     steps, down = new.path.steps(num_kept, run.edges.num_edges), new.path.down
     depends = {**run.depends_on_all, "search": method_version("deploy"), "direction": "down" if down else "up"}
+    depends["format"] = FORMAT
 
     def enough(content: Content) -> bool:
         return content[0]["order"].numel() >= steps

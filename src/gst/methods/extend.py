@@ -167,8 +167,8 @@ def _network(model: nn.Module, data: Data, training: Training) -> Network:
 def _measured(network: Network, data: Data, edges: EdgeSet, keep: Tensor) -> dict[str, Any]:
     """How the model does on the grown sparse graph, and how often it answers as on the dense one."""
     sparse, dense = network.logits(edges.subset(keep)), network.logits(edges)
-    found: dict[str, Any] = {"agreement": _task(data, sparse.shape[1]).agreement(sparse, dense)}
+    metrics: dict[str, Any] = {"agreement": _task(data, sparse.shape[1]).agreement(sparse, dense)}
     if all(data.get(f"{split}_mask") is not None for split in SPLITS) and data.get("y") is not None:
         task = Task.from_data(data)
-        found |= {part: task.score(sparse[getattr(task, part)], part) for part in ("val", "test")}
-    return found
+        metrics |= {part: task.score(sparse[getattr(task, part)], part) for part in ("val", "test")}
+    return metrics

@@ -120,7 +120,7 @@ class Result:
     @classmethod
     @plain_torch()
     def load(cls, folder: str | PathLike[str], model: nn.Module | None = None) -> "Result":
-        """Reads a run folder, from a stranger too: no code in it is run.
+        """Reads a run folder, also one that you do not trust: nothing in it is executed.
 
         ``model`` receives the weights of a run with an own model; without it such a run loads with ``model=None``.
         """

@@ -46,8 +46,10 @@ class SampledSparsifier(TopologySparsifier):
     def forward(self, data: Data) -> Data:
         if not self.weights:
             return super().forward(data)
-        num_kept = budget(EdgeSet.from_data(data).num_edges, self.sparsity, self.keep)
-        return self._reweighted(data, num_kept, torch.get_default_dtype())
+        dtype = torch.get_default_dtype()
+        with plain_torch():
+            num_kept = budget(EdgeSet.from_data(data).num_edges, self.sparsity, self.keep)
+        return self._reweighted(data, num_kept, dtype)
 
     def reweighted(self, data: Data, num_kept: int) -> Data | None:
         return self._reweighted(data, num_kept, torch.get_default_dtype()) if self.weights and num_kept else None

@@ -34,7 +34,6 @@ class _Metrics(BaseModel):
 
     dataset: Text
     method: Text
-    recipe: Text | None = None
     options: dict[str, Any] = Field(default_factory=dict)
     backbone: Text
     seed: Count
