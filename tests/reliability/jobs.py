@@ -50,7 +50,7 @@ def _run(folder: Path) -> dict[str, Any]:
     result = gst.Result.load(folder)
     tree = {
         "metrics": result.metrics,
-        "settings": result.settings.model_dump(),
+        "settings": result.settings,
         "graph": result.graph.to_dict(),
         "mask": result.edge_mask,
         "scores": result.scores,

@@ -79,11 +79,11 @@ def test_resumed_at_every_boundary(method, tmp_path):
 @pytest.mark.parametrize("batch", ["clusters", "neighbors"])
 def test_mini_batches_are_resumed_with_the_same_draws(batch, tmp_path):
     given = {"batch": batch, "clusters": 5, "clusters_per_batch": 2, "batch_nodes": 4, "fanout": 3, "backbone": "sage"}
-    expected = run(**given, setting="inductive", dense=False)
+    expected = run(**given, inductive=True, dense=False)
     for number, cut in enumerate([("anchor", 2), ("sparse", 4), ("retrain", 7)]):
         with pytest.raises(CutError), Checkpoint(tmp_path / str(number), every=0) as checkpoint:
-            run(**given, setting="inductive", dense=False, watch=cut_after(*cut), checkpoint=checkpoint)
-        assert_same(run(**given, setting="inductive", dense=False, checkpoint=tmp_path / str(number)), expected)
+            run(**given, inductive=True, dense=False, watch=cut_after(*cut), checkpoint=checkpoint)
+        assert_same(run(**given, inductive=True, dense=False, checkpoint=tmp_path / str(number)), expected)
 
 
 @pytest.mark.parametrize("method", FITS)
@@ -250,7 +250,19 @@ def command(*words):
 
 
 RUN = ["run", "--dataset", "synthetic:nodes=300", "--sparsity", 0.5, "--hidden", 16, "--no-dense", "--quiet", "--json"]
-LONG = [*RUN, "--anchor-epochs", 20, "--sparse-epochs", 600, "--no-topology", "--interval", 2000, "--no-cache"]
+LONG = [
+    *RUN,
+    "--method",
+    "gst",
+    "--anchor-epochs",
+    20,
+    "--sparse-epochs",
+    600,
+    "--no-topology",
+    "--interval",
+    2000,
+    "--no-cache",
+]
 
 
 def test_the_command_line_is_interrupted_and_resumed(tmp_path):

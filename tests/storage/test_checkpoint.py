@@ -51,4 +51,4 @@ def test_what_cache_and_checkpoint_arguments_mean(tmp_path, monkeypatch):
     assert as_cache(cache) is cache and isinstance(as_cache(False), NoCache)
     assert as_cache(True).folder == tmp_path / "anchors"
     with opened(None) as none, opened(none) as same, opened(tmp_path / "run") as new:
-        assert isinstance(none, NoCheckpoint) and same is none and new.run == tmp_path / "run"
+        assert isinstance(none, NoCheckpoint) and same is none and new.folder == tmp_path / "run"

@@ -120,7 +120,7 @@ class Sparsifier(BaseTransform):
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Every argument by name, as scikit-learn has it."""
-        return {argument.name: getattr(self, argument.name) for argument in fields(self)}
+        return {argument.name: getattr(self, argument.name) for argument in fields(self) if argument.init}
 
     def set_params(self, **params: Any) -> Self:
         """Sets arguments; one line for a name or a value that is not known."""
@@ -330,7 +330,7 @@ def own_arguments(method: type[Sparsifier]) -> list[str]:
     """The names of the arguments that are neither every method's nor of one of its configs."""
     shared = {argument.name for argument in fields(Sparsifier)}
     shared |= {name for config in method.configs for name in config.model_fields}
-    return [argument.name for argument in fields(method) if argument.name not in shared]
+    return [argument.name for argument in fields(method) if argument.init and argument.name not in shared]
 
 
 def warn_of_agreement(result: Result) -> None:

@@ -23,7 +23,7 @@ from gst.nn.features import as_features
 from gst.nn.masker import Masker
 from gst.nn.network import Network, OwnNetwork
 from gst.sparse.layouts import is_sparse, stored_values
-from gst.storage.cache import BaseCache, Cache, Content, NoCache, fingerprint
+from gst.storage.cache import BaseCache, Content, as_cache, fingerprint
 from gst.storage.checkpoint import BaseCheckpoint, NoCheckpoint
 from gst.storage.files import flatten, unflatten
 from gst.storage.state_tree import capture, hash_of
@@ -95,7 +95,7 @@ class Run:
         self.task = task.to(self.device)
         self.x = as_features(self.data.x.to(self.device))
         # keys do not hold the code of an own model, so another model could be given its anchor
-        shared = cache if isinstance(cache, BaseCache) else Cache() if cache else NoCache()
+        shared = as_cache(cache)
         self.store = shared if shared and model is None else self.checkpoint.store
 
     def _check_batching(self) -> None:
