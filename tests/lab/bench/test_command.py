@@ -17,7 +17,7 @@ from gst.cli.main import app
 from gst.lab.bench.rows import read_csv
 from gst.lab.bench.store import Store
 
-NOT_MEASURED = {"environment": "", "seconds": None, "dense_ms": None, "sparse_ms": None, "finished": "", "code": ""}  # may differ
+NOT_MEASURED = {"environment": "", "seconds": None, "dense_ms": None, "sparse_ms": None, "finished": "", "code": ""}
 SWEEP = ("rq5-interval", "--profile", "smoke", "--only", "backbone=gcn", "--workers", "1", "--json", "--quiet")
 
 
