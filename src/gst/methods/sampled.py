@@ -1,5 +1,6 @@
 """What sparsifiers that draw edges at random share."""
 
+from abc import abstractmethod
 from dataclasses import dataclass
 
 import torch
@@ -35,9 +36,9 @@ class SampledSparsifier(TopologySparsifier):
         if self.weights and not self.sample:
             raise InputError("weights=True needs sample=True: edges that are not drawn have no probability to undo")
 
+    @abstractmethod
     def edge_rates(self, edges: EdgeSet) -> Tensor:
         """What each edge's probability of being drawn first is proportional to; positive."""
-        raise NotImplementedError
 
     def edge_scores(self, edges: EdgeSet) -> Tensor:
         rates = self.edge_rates(edges)
