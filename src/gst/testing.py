@@ -13,7 +13,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from gst.base.errors import InputError
-from gst.graph.edgeset import EdgeSet
+from gst.graph.edgeset import By, EdgeSet
 from gst.graph.select import budget
 from gst.methods import Result, Sparsifier, TopologySparsifier
 
@@ -32,9 +32,9 @@ KINDS: tuple[dict[str, bool], ...] = (
 def check_sparsifier(method: Callable[..., Sparsifier], **params: Any) -> None:
     """Raises an ``AssertionError`` that says which promise a sparsifier breaks.
 
-    On small graphs of every kind: exact budgets, a subset of the input, both arcs of a pair alike, attributes aligned,
-    self-loops untouched, the same seed giving the same graph, random numbers of the caller left alone, arguments that
-    can be read, set and cloned, bad ones refused.
+    On small graphs of every kind: exact budgets, a subset of the input, both arcs of a pair alike where pairs count,
+    attributes aligned, self-loops untouched, the same seed giving the same graph, random numbers of the caller left
+    alone, arguments that can be read, set and cloned, bad ones refused.
 
     Args:
         method: the class, or a function that makes one from arguments.
@@ -44,7 +44,7 @@ def check_sparsifier(method: Callable[..., Sparsifier], **params: Any) -> None:
     check_arguments(method, params)
     for kind in KINDS:
         data = random_graph(nodes=20, edges=40, **kind)
-        edges = EdgeSet.from_data(data).num_edges
+        edges = EdgeSet.from_data(data).num_edges  # no more than there are arcs
         for amount in ({"sparsity": 0.0}, {"sparsity": 0.5}, {"sparsity": 0.9}, {"keep": 1}, {"keep": edges // 3}):
             check_fit(method(**amount, **params), data, **amount)
         check_seed(method, data, params)
@@ -66,9 +66,10 @@ def check_fit(method: Sparsifier, data: Data, **amount: Any) -> None:
 
 def check_result(result: Result, data: Data, **amount: Any) -> None:
     """Exact budget, attributes aligned, one score per column."""
-    check_mask(data, result.edge_mask, **amount)
+    by = result.metrics["by"]
+    check_mask(data, result.edge_mask, by=by, **amount)
     check_graph(data, result.graph, result.edge_mask)
-    edges, scores = EdgeSet.from_data(data), result.scores
+    edges, scores = EdgeSet.from_data(data, by), result.scores
     assert scores.dtype == torch.float64 and scores.shape == result.edge_mask.shape, "one float64 score per column"
     assert bool(scores[edges.column_edge < 0].isinf().all()), "self-loops score infinity"
     assert not bool(scores.isnan().any()), "a score is NaN"
@@ -76,9 +77,11 @@ def check_result(result: Result, data: Data, **amount: Any) -> None:
         assert scores[edges.column_edge == edge].unique().numel() == 1, "columns of one edge score differently"
 
 
-def check_mask(data: Data, mask: Tensor, sparsity: float | None = None, keep: int | None = None) -> None:
-    """Exact budget, both arcs alike, self-loops untouched, duplicates together."""
-    edges = EdgeSet.from_data(data)
+def check_mask(
+    data: Data, mask: Tensor, sparsity: float | None = None, keep: int | None = None, by: By = "pairs"
+) -> None:
+    """Exact budget, self-loops untouched, duplicates together and, by pairs, both arcs alike."""
+    edges = EdgeSet.from_data(data, by)
     assert mask.dtype == torch.bool and mask.numel() == data.edge_index.shape[1], "one truth value per column"
     kept: dict[int, bool] = {}
     for edge, stays in zip(edges.column_edge.tolist(), mask.tolist(), strict=True):

@@ -99,7 +99,7 @@ def test_arguments_of_a_method(call, own):
     assert options == {"prune_ratio": 0.2, "round_epochs": 1, "l1": 1e-6, "weight_prune_ratio": 0.0}
     methods = {row["name"]: row["options"] for row in json.loads(call("methods", "--json")[1])["methods"]}
     assert methods["effective-resistance"] == {"projections": 128, "sample": True, "weights": False}
-    assert "prune_ratio" in methods["wd-glt"] and methods["gst"] == methods["deploy"] == {}
+    assert "prune_ratio" in methods["wd-glt"] and methods["gst"] == {} and methods["deploy"] == {"by": "arcs"}
     resistance = ["--method", "effective-resistance", "--projections", "none", "--weights"]
     code, out, err = call(*words, "--keep", 20, *resistance)
     assert code == 0, err
@@ -242,10 +242,27 @@ def test_demo(call):
     result = json.loads(out)
     assert code == 0 and result.keys() == {"deploy", "gst", "random"}
     for metrics in result.values():
-        assert metrics["edges_kept"] == 12_535 - round(0.7 * 12_535)
+        total = {"pairs": 12_535, "arcs": 25_070}[metrics["by"]]
+        assert metrics["edges_kept"] == total - round(0.7 * total)
         assert {"dense_test", "test", "retrain_test"} <= metrics.keys()
     assert result["deploy"]["test"] > 90 and result["gst"]["test"] > 88 and "inference" in result["deploy"]
 
 
 def test_data_helper_type():
     assert isinstance(gst.load("digits"), Data)
+
+
+def test_arcs_or_pairs_on_the_command_line(call, own, tmp_path):
+    words = ["run", "--dataset", own, "--sparsity", 0.5, "--quiet", "--no-cache", "--out"]
+    for by in ("arcs", "pairs"):
+        code, out, err = call(*words, tmp_path / by, "--by", by, "--json", *PLAIN)
+        metrics = json.loads(out)
+        assert code == 0 and (metrics["by"], metrics["options"]) == (by, {"by": by}), err
+        total = metrics["edges_total"]
+        assert metrics["edges_kept"] == total - round(0.5 * total)
+        code, out, err = call("inspect", tmp_path / by)
+        assert code == 0 and f"of {total:,} {by}" in out and by in out, err
+    code, _, err = call(*words, tmp_path / "c", "--by", "edges", *PLAIN)
+    assert code == 2 and "by = 'edges': choose from arcs, pairs" in err
+    code, _, err = call(*words, tmp_path / "c", "--method", "random", "--by", "arcs", *PLAIN)
+    assert code == 2 and "--method deploy" in err

@@ -57,7 +57,7 @@ def test_undirected_holds_for_folders_and_saved_graphs(call, own, tmp_path):
         json.loads(call(*words, *more)[1]) for more in ([], ["--undirected", "--out", tmp_path / "r"])
     )
     assert directed["directed"] and directed["edges_total"] == pairs
-    assert not undirected["directed"] and undirected["edges_total"] == pairs
+    assert not undirected["directed"] and undirected["edges_total"] == 2 * pairs
     assert gst.Result.load(tmp_path / "r").edge_mask.numel() == 2 * pairs
     for command in (["latency", "--repeats", 2], ["drift", "--epochs", 1, "--share", 0.1]):
         name, *rest = command

@@ -120,7 +120,7 @@ def both_graphs(result: Result, data: Data) -> tuple[EdgeSet, EdgeSet]:
         raise InputError("the graph has other edges than that of the run: give the run's dense graph")
     if data.get("x") is None or data.x.shape != result.graph.x.shape:
         raise InputError("the graph has other features than that of the run: give the run's dense graph")
-    dense = EdgeSet.from_data(data)
+    dense = EdgeSet.from_data(data, result.metrics.get("by", "pairs"))
     is_edge = dense.column_edge >= 0  # not a self-loop
     keep_mask = torch.zeros(dense.num_edges, dtype=torch.bool)
     keep_mask[dense.column_edge[is_edge]] = result.edge_mask[is_edge]

@@ -23,7 +23,7 @@ def inspect_run(result: Result) -> dict[str, tuple[Any, Any]]:
     nodes = sparse.num_nodes
     return {
         "nodes": (nodes, nodes),
-        "arcs" if result.metrics["directed"] else "pairs": (total, num_kept),
+        result.metrics["by"]: (total, num_kept),
         "columns of edge_index": (result.edge_mask.numel(), result.graph.num_edges),
         "edges per node": (round(total / nodes, 2), round(num_kept / nodes, 2)),
         "isolated nodes": (None, _num_isolated(sparse)),
@@ -55,16 +55,30 @@ def facts_of(data: Data, edges: EdgeSet, keep_mask: Tensor) -> dict[str, Any]:
     keep_mask = keep_mask.bool().cpu()
     edges = edges.to(torch.device("cpu"))
     sparse = edges.subset(keep_mask)
+    drawn, shown = _as_pairs(edges, keep_mask)
     return {
-        "degree": _degrees(edges, keep_mask),
+        "degree": _degrees(edges, keep_mask, drawn.degree),
         "homophily": _homophily_counts(edges, keep_mask, data.get("y")),
         "nodes": {
             "all": edges.num_nodes,
             "isolated": [_num_isolated(edges), _num_isolated(sparse)],
             "components": [_num_components(edges), _num_components(sparse)],
         },
-        "neighbourhood": neighbourhood(edges, keep_mask, data.get("y")),
+        "neighbourhood": neighbourhood(drawn, shown, data.get("y")),
     }
+
+
+def _as_pairs(edges: EdgeSet, keep_mask: Tensor) -> tuple[EdgeSet, Tensor]:
+    """The pairs of an undirected graph whose edges are counted by arcs, and whether an arc of each is kept.
+
+    So that its nodes have the degrees, and a drawing the lines, that they have where edges are counted by pairs.
+    """
+    if not (edges.directed and edges.symmetric):
+        return edges, keep_mask
+    pairs = edges.underlying
+    kept = torch.zeros(pairs.num_edges, dtype=torch.bool)
+    kept[pairs.column_edge[: edges.num_edges][keep_mask]] = True
+    return pairs, kept
 
 
 def _num_isolated(edges: EdgeSet) -> int:
@@ -75,8 +89,8 @@ def _num_components(edges: EdgeSet) -> int:
     return int(edges.components.max()) + 1
 
 
-def _degrees(edges: EdgeSet, keep_mask: Tensor) -> dict[str, list[int]]:
-    smaller = edges.degree[edges.pairs].amin(0)
+def _degrees(edges: EdgeSet, keep_mask: Tensor, degree: Tensor) -> dict[str, list[int]]:
+    smaller = degree[edges.pairs].amin(0)
     power = smaller.double().log2().floor().long()  # ⌊log2 d⌋: exact, since doubles hold powers of two
     bins = int(power.max()) + 1
     counts = {name: torch.bincount(power[mask], minlength=bins) for name, mask in _parts(keep_mask)}

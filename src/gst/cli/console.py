@@ -102,8 +102,8 @@ def result(metrics: Mapping[str, Any]) -> None:
     name = f"{metrics['method']} · {metrics['backbone']} · {metrics['dataset']} · seed {metrics['seed']}"
     table(name, ["", "edges", f"val {unit}", f"test {unit}"], rows)
     removed, num_kept, total = metrics["sparsity"], metrics["edges_kept"], metrics["edges_total"]
-    kind = "arcs" if metrics["directed"] else "pairs"
-    say("", f"sparsity {removed:.1%} (share removed) · kept {1 - removed:.1%} = {num_kept:,} of {total:,} {kind}")
+    counted = f"{num_kept:,} of {total:,} {metrics['by']}"
+    say("", f"sparsity {removed:.1%} (share removed) · kept {1 - removed:.1%} = {counted}")
     if metrics.get("agreement") is not None:
         say(f"agreement {metrics['agreement']:.1%} of the answers are those of the dense model")
     if seconds := metrics.get("seconds"):  # a run extended to new nodes has none
@@ -114,16 +114,21 @@ def result(metrics: Mapping[str, Any]) -> None:
 def comparison(runs: Mapping[str, Mapping[str, Any]]) -> None:
     """Prints runs of several methods on one graph: the dense model first, then one row per method."""
     first = next(iter(runs.values()))
-    rows: list[list[Any]] = [["dense graph", first["edges_total"], _score(first.get("dense_test")), None, None]]
+    rows: list[list[Any]] = [["dense graph", _arcs(first, "edges_total"), _score(first.get("dense_test")), None, None]]
     for name, metrics in runs.items():
         agreement = None if metrics.get("agreement") is None else f"{100 * metrics['agreement']:.1f}"
         scores = [_score(metrics.get(key)) for key in ("test", "retrain_test")]
-        rows.append([name, metrics["edges_kept"], *scores, agreement])
+        rows.append([name, _arcs(metrics, "edges_kept"), *scores, agreement])
     title = f"{first['dataset']} · {first['backbone']} · sparsity {first['sparsity']:.1%} · seed {first['seed']}"
-    table(title, ["", "edges", f"test {_unit(first)}", "fresh model", "same answers, %"], rows)
+    table(title, ["", "arcs", f"test {_unit(first)}", "fresh model", "same answers, %"], rows)
     say("")
     for metrics in runs.values():
         _say_inference(metrics)
+
+
+def _arcs(metrics: Mapping[str, Any], count: str) -> int:
+    """A number of edges in arcs, which methods that count pairs and those that count arcs have in common."""
+    return int(metrics[count] * (2 if metrics["by"] == "pairs" else 1))
 
 
 def _unit(metrics: Mapping[str, Any]) -> str:

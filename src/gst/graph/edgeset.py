@@ -1,13 +1,14 @@
 """EdgeSet: what an edge is, and how edges, arcs and the columns of ``edge_index`` relate.
 
 *Edge*: in an undirected graph an unordered pair {i, j}, i ≠ j, whose two arcs are kept or removed together and count
-once; in a directed graph an arc. Duplicate columns belong to one edge. Self-loops in the data are always kept and never
-counted.
+once; in a directed graph an arc, and in an undirected one too where edges are counted by arcs. Duplicate columns belong
+to one edge. Self-loops in the data are always kept and never counted.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, wraps
+from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
@@ -17,11 +18,14 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from gst.base.errors import InputError
+from gst.base.text import shown
 from gst.graph.numbering import LOOP, kept_columns, kept_pairs, number_edges
 from gst.sparse.adjacency import Adjacency
 from gst.sparse.csr import Pattern
 from gst.sparse.layouts import check_features
 from gst.sparse.neighbours import Neighbours, induced_pairs
+
+By = Literal["pairs", "arcs"]  # what counts as an edge of an undirected graph
 
 
 @dataclass(frozen=True)
@@ -33,10 +37,13 @@ class EdgeSet:
     (2, False, [[0, 1], [1, 2]], [0, 0, 1, 1, -1])
     >>> edges.subset(torch.tensor([False, True])).columns.tolist()
     [2, 3, 4]
+    >>> arcs = EdgeSet.from_edge_index(torch.tensor([[0, 1, 1, 2, 2], [1, 0, 2, 1, 2]]), num_nodes=4, by="arcs")
+    >>> arcs.num_edges, arcs.directed, arcs.symmetric
+    (4, True, True)
     """
 
     num_nodes: int
-    directed: bool
+    directed: bool  # whether every edge is a single arc
     pairs: Tensor  # [2, E] u < v when undirected, source and target when directed; sorted
     columns: Tensor  # [C] the columns of the data's edge_index that belong to this set, ascending
     column_edge: Tensor  # [C] the edge of each column, LOOP for self-loops
@@ -44,15 +51,17 @@ class EdgeSet:
     loops: Tensor  # [N] summed weight of the self-loop columns of each node
 
     @classmethod
-    def from_data(cls, data: Data) -> "EdgeSet":
-        """Validates an untrusted graph, then numbers its edges."""
+    def from_data(cls, data: Data, by: By = "pairs") -> "EdgeSet":
+        """Validates an untrusted graph, then numbers its edges: in a directed one arcs, whatever ``by`` says."""
         check_graph(data)
-        return cls.from_edge_index(data.edge_index, int(data.num_nodes), data.get("edge_weight"))
+        return cls.from_edge_index(data.edge_index, int(data.num_nodes), data.get("edge_weight"), by)
 
     @classmethod
-    def from_edge_index(cls, edge_index: Tensor, num_nodes: int, weight: Tensor | None = None) -> "EdgeSet":
+    def from_edge_index(
+        cls, edge_index: Tensor, num_nodes: int, weight: Tensor | None = None, by: By = "pairs"
+    ) -> "EdgeSet":
         index = edge_index.as_subclass(Tensor).cpu()
-        directed, *numbered = number_edges(index.numpy(), num_nodes)
+        directed, *numbered = number_edges(index.numpy(), num_nodes, check_by(by) == "arcs")
         pairs, column_edge = map(torch.from_numpy, numbered)
         is_loop = column_edge == LOOP
         column_weight = torch.ones(index.shape[1]) if weight is None else weight.detach().float().cpu()
@@ -76,6 +85,16 @@ class EdgeSet:
     @property
     def num_edges(self) -> int:
         return self.pairs.shape[1]
+
+    @property
+    def by(self) -> By:
+        """What counts as an edge."""
+        return "arcs" if self.directed else "pairs"
+
+    @cached_property
+    def symmetric(self) -> bool:
+        """Whether every arc has its opposite, as in an undirected graph, also where edges are counted by arcs."""
+        return not self.directed or torch.equal(self.arcs.flip(0), self.pairs)
 
     @cached_property
     def _arc_order(self) -> Tensor:
@@ -233,6 +252,13 @@ def undirected(score: Callable[[EdgeSet], Tensor]) -> Callable[[EdgeSet], Tensor
         return score(edges.underlying)[edges.underlying.column_edge[: edges.num_edges]]
 
     return of_pairs
+
+
+def check_by(by: Any) -> By:
+    """``by``, if it says what counts as an edge."""
+    if by not in get_args(By):
+        raise InputError(f"by = {shown(repr(by))}: choose from {', '.join(sorted(get_args(By)))}")
+    return "arcs" if by == "arcs" else "pairs"
 
 
 def check_data(data: object) -> Tensor:

@@ -8,8 +8,10 @@ from gst.base.jit import njit
 LOOP = -1  # the edge id of a column that is a self-loop
 
 
-def number_edges(edge_index: np.ndarray, num_nodes: int) -> tuple[bool, np.ndarray, np.ndarray]:
-    """Whether some arc has no opposite (directed); the edges [2, E], sorted by (u, v); the edge of every column.
+def number_edges(edge_index: np.ndarray, num_nodes: int, by_arcs: bool = False) -> tuple[bool, np.ndarray, np.ndarray]:
+    """Whether edges are arcs; the edges [2, E], sorted by (u, v); the edge of every column.
+
+    Edges are arcs if some arc has no opposite, and wherever ``by_arcs`` asks for it.
 
     >>> number_edges(np.array([[2, 1, 0, 1], [1, 2, 0, 2]]), num_nodes=3)
     (False, array([[1],
@@ -23,9 +25,11 @@ def number_edges(edge_index: np.ndarray, num_nodes: int) -> tuple[bool, np.ndarr
     start = _rows(source, target, num_nodes, rows)
 
     column_edge = np.full(size, LOOP, np.int64)
-    pairs = np.empty((2, size // 2), np.int64)
-    count = _number_pairs(start, rows, pairs, column_edge)
-    directed = count < 0
+    directed = by_arcs
+    if not directed:
+        pairs = np.empty((2, size // 2), np.int64)
+        count = _number_pairs(start, rows, pairs, column_edge)
+        directed = count < 0
     if directed:
         pairs = np.empty((2, size), np.int64)
         count = _number_arcs(start, rows, pairs, column_edge)

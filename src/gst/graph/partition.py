@@ -41,7 +41,8 @@ def _distinct_pairs(u: Tensor, v: Tensor, nodes: int) -> Tensor:
 
 def partition(edges: EdgeSet, parts: int, seed: int = 0) -> Tensor:
     """The part of every node by METIS, or by :func:`streamed` for graphs too large for METIS."""
-    return (metis if edges.num_edges <= METIS_EDGES else streamed)(edges, parts, seed)
+    count = edges.num_edges // 2 if edges.directed and edges.symmetric else edges.num_edges  # the same parts by arcs
+    return (metis if count <= METIS_EDGES else streamed)(edges, parts, seed)
 
 
 def streamed(edges: EdgeSet, parts: int, seed: int = 0, passes: int = 5) -> Tensor:

@@ -17,7 +17,7 @@ from gst.base.errors import AgreementWarning, InputError
 from gst.base.modes import plain_torch
 from gst.base.versions import method_version
 from gst.data.registry import published_name
-from gst.graph.edgeset import EdgeSet, check_data, check_graph
+from gst.graph.edgeset import By, EdgeSet, check_data, check_graph
 from gst.graph.select import budget, top_k
 from gst.methods.found import Found
 from gst.methods.result import Result
@@ -157,6 +157,11 @@ class Sparsifier(BaseTransform):
         configs = [self.config(kind, data) for kind in self.configs if kind not in (Training, Batching)]
         return {name: value for config in configs for name, value in config.model_dump().items()} | self.options
 
+    @property
+    def counts_by(self) -> By:
+        """What counts as an edge of an undirected graph."""
+        return "pairs"
+
     # ---- the work
 
     @abstractmethod
@@ -173,6 +178,7 @@ class Sparsifier(BaseTransform):
             trained=self.takes_trained_model and self.model is not None,
             training=self.config(Training, data),
             batching=self.config(Batching, data),
+            by=self.counts_by,
             cache=self.cache,
             watch=self.watch,
             checkpoint=checkpoint,
@@ -268,7 +274,7 @@ class TopologySparsifier(Sparsifier):
     @plain_torch()
     def score(self, data: Data) -> Tensor:
         """float64, one per column of ``edge_index``, both arcs of a pair alike; infinite for self-loops, which stay."""
-        edges = EdgeSet.from_data(data)
+        edges = EdgeSet.from_data(data, self.counts_by)
         return edges.to_columns(self.edge_scores(edges).double(), torch.inf)
 
     def select(self, edges: EdgeSet) -> tuple[Tensor, Tensor]:
@@ -282,7 +288,7 @@ class TopologySparsifier(Sparsifier):
 
     @plain_torch()
     def forward(self, data: Data) -> Data:
-        edges = EdgeSet.from_data(data)
+        edges = EdgeSet.from_data(data, self.counts_by)
         return edges.sparse_graph(data, self.select(edges)[0])
 
     def reweighted(self, data: Data, num_kept: int) -> Data | None:

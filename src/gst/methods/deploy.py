@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from gst.base.versions import method_version
+from gst.graph.edgeset import By, check_by
 from gst.methods.base import LearnedSparsifier
 from gst.methods.found import Found
 from gst.methods.greedy.divergence import Target
@@ -34,10 +35,16 @@ class Deploy(LearnedSparsifier):
     serves every sparsity. What is kept are the answers about *these* nodes with *these* features; a model trained from
     scratch on the sparse graph is another matter (``retrain=True`` measures it).
 
+    A trained model needs no symmetric graph: every arc is an edge of its own, which the budget counts, also where the
+    data are undirected. ``by="pairs"`` keeps or removes both arcs of a pair together.
+
     ``Deploy(model)`` takes your trained model with the weights it has; ``Deploy(backbone=…)`` first trains one on all
     edges, E + D epochs.
 
-    Arguments are those of :class:`~gst.methods.base.Sparsifier`.
+    Args:
+        by: what counts as an edge of an undirected graph, ``"arcs"`` or ``"pairs"``.
+
+    The other arguments are those of :class:`~gst.methods.base.Sparsifier`.
 
     >>> import gst
     >>> data = gst.load("synthetic:nodes=200,degree=8")
@@ -47,9 +54,19 @@ class Deploy(LearnedSparsifier):
     True
     """
 
+    by: str = "arcs"
+
     complexity: ClassVar[str] = "E + D epochs, one greedy path"
     reference: ClassVar[str] = "this project"
     takes_trained_model: ClassVar[bool] = True
+
+    def check(self) -> None:
+        super().check()
+        check_by(self.by)
+
+    @property
+    def counts_by(self) -> By:
+        return check_by(self.by)
 
     def search(self, run: Run, num_kept: int) -> Found:
         edges = run.edges
@@ -95,7 +112,12 @@ def find_path(run: Run, network: Network, num_kept: int) -> PathRecord:
     """A path to ``num_kept`` edges or beyond; a stored one is used and, where it is too short, extended."""
     new = PathRecord(Path.for_budget(num_kept, run.edges, network))
     steps, down = new.path.steps(num_kept, run.edges.num_edges), new.path.down
-    depends = {**run.depends_on_all, "search": method_version("deploy"), "direction": "down" if down else "up"}
+    depends = {
+        **run.depends_on_all,
+        "search": method_version("deploy"),
+        "by": run.edges.by,
+        "direction": "down" if down else "up",
+    }
     depends["format"] = FORMAT
 
     def enough(content: Content) -> bool:

@@ -48,7 +48,7 @@ def extend(
         raise InputError(f"rule {rule!r}: choose from {', '.join(get_args(Rule))}")
     if metrics.get("options", {}).get("weights"):
         raise InputError("this run gave its edges weights of their own, which depend on all others: run it again")
-    edges, data = EdgeSet.from_data(data), without_inference_tensors(data)
+    edges, data = EdgeSet.from_data(data, metrics.get("by", "pairs")), without_inference_tensors(data)
     kept, new = old_decisions(graph, metrics, data, edges)
     num_added = edges.num_edges - round(metrics["sparsity"] * edges.num_edges) - int(kept.sum())
     resolved = _default_rule(metrics) if rule == "auto" else rule
@@ -66,7 +66,7 @@ def extend(
     scores = scores.masked_fill(kept, torch.inf).masked_fill(~(kept | new), -torch.inf)
     grown = {name: value for name, value in metrics.items() if name not in _OUTDATED}
     grown |= {"sparsity": 1 - int(keep_mask.sum()) / edges.num_edges, "edges_total": edges.num_edges}
-    grown |= {"edges_kept": int(keep_mask.sum()), "directed": edges.directed}
+    grown |= {"edges_kept": int(keep_mask.sum()), "directed": not edges.symmetric, "by": edges.by}
     grown["extended"] = {
         "nodes": int(data.num_nodes) - int(graph.num_nodes),
         "edges": int(new.sum()),

@@ -65,7 +65,8 @@ class Result:
             "sparsity": 1 - num_kept / edges.num_edges,
             "edges_total": edges.num_edges,
             "edges_kept": num_kept,
-            "directed": edges.directed,
+            "directed": not edges.symmetric,
+            "by": edges.by,
             "metric": task.metric,
             **scores,
             "seconds": dict(found.seconds),
@@ -130,6 +131,7 @@ class Result:
         if not isinstance(metrics, dict) or not isinstance(settings, dict):
             raise InputError(f"{place} has no metrics or no settings: it is not a whole run")
         check_metrics(metrics, place)
+        metrics.setdefault("by", "arcs" if metrics["directed"] else "pairs")  # of runs that are older
         settings = {"inductive": settings.get("setting") == "inductive", **settings}  # its name in formats 1 and 2
         training, batching = make_config(Training, settings), make_config(Batching, settings)
         sealed = run["format"] > 1

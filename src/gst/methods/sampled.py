@@ -49,7 +49,7 @@ class SampledSparsifier(TopologySparsifier):
             return super().forward(data)
         dtype = torch.get_default_dtype()
         with plain_torch():
-            num_kept = budget(EdgeSet.from_data(data).num_edges, self.sparsity, self.keep)
+            num_kept = budget(EdgeSet.from_data(data, self.counts_by).num_edges, self.sparsity, self.keep)
         return self._reweighted(data, num_kept, dtype)
 
     def reweighted(self, data: Data, num_kept: int) -> Data | None:
@@ -57,7 +57,7 @@ class SampledSparsifier(TopologySparsifier):
 
     @plain_torch()
     def _reweighted(self, data: Data, num_kept: int, dtype: torch.dtype) -> Data:
-        edges = EdgeSet.from_data(data)
+        edges = EdgeSet.from_data(data, self.counts_by)
         rates = self.edge_rates(edges)
         scores = gumbel_scores(rates, self.seed)
         graph = edges.sparse_graph(data, top_k(scores, num_kept))

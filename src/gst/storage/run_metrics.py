@@ -41,6 +41,7 @@ class _Metrics(BaseModel):
     edges_total: Count
     edges_kept: Count
     directed: bool
+    by: Literal["pairs", "arcs"] | None = None
     metric: Literal["accuracy", "rocauc"]
     scores: dict[str, Score]
     seconds: dict[str, Positive] = Field(default_factory=dict)

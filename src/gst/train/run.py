@@ -15,7 +15,7 @@ from gst.base.memory import check_memory
 from gst.base.modes import without_inference_tensors
 from gst.base.randomness import seeded
 from gst.base.versions import training as training_version
-from gst.graph.edgeset import EdgeSet, check_graph
+from gst.graph.edgeset import By, EdgeSet, check_graph
 from gst.graph.partition import partition
 from gst.nn import pyg_loaders
 from gst.nn.backbones import BACKBONES
@@ -56,6 +56,7 @@ class Run:
         trained: take ``model`` as it is for the dense network, instead of training a copy of it.
         training: how to train.
         batching: what a training step sees.
+        by: what counts as an edge of an undirected graph, a pair or an arc; it changes no training on all edges.
         cache: whether what can be reused is kept on disk (never of an own ``model``), or the cache to keep it in.
         watch: called with a :class:`~gst.train.trainer.Progress` after every epoch.
         checkpoint: where the state of the work is kept.
@@ -70,6 +71,7 @@ class Run:
         trained: bool = False,
         training: Training | None = None,
         batching: Batching | None = None,
+        by: By = "pairs",
         cache: bool | BaseCache = True,
         watch: Watcher = silent,
         checkpoint: BaseCheckpoint | None = None,
@@ -91,7 +93,7 @@ class Run:
         if model is None:  # what an own model needs is unknown
             self._check_memory(task)
         self.device = find_device(self.training.device)
-        self.edges = EdgeSet.from_data(self.data).to(self.device)
+        self.edges = EdgeSet.from_data(self.data, by).to(self.device)
         self.task = task.to(self.device)
         self.x = as_features(self.data.x.to(self.device))
         # keys do not hold the code of an own model, so another model could be given its anchor
@@ -165,6 +167,7 @@ class Run:
             model=self.model,
             training=self.training,
             batching=self.batching,
+            by=self.edges.by,
             cache=self.store,
             watch=self.watch,
             checkpoint=self.checkpoint,

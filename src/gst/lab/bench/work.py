@@ -20,7 +20,7 @@ from gst.api.sparsify import make_method
 from gst.base.errors import GSTError
 from gst.base.randomness import seeded
 from gst.data import load
-from gst.graph.edgeset import EdgeSet
+from gst.graph.edgeset import By, EdgeSet
 from gst.graph.select import top_k
 from gst.inference.cost import count_macs, paper_macs
 from gst.inference.latency import inference_times
@@ -50,14 +50,14 @@ def load_once(dataset: str, root: Path | None) -> Data:
 
 @lru_cache(maxsize=1)
 def shared_run(
-    dataset: str, root: Path | None, relocated: float, backbone: str, training: Training, batching: Batching
+    dataset: str, root: Path | None, relocated: float, backbone: str, training: Training, batching: Batching, by: By
 ) -> Run:
     """The cells of a group, which follow one another, share this."""
     data = load_once(dataset, root)
     if relocated:
         data = relocate(data, relocated, training.seed)
     cache = Cache(data_root(root) / "anchors")
-    return Run(data, backbone=backbone, training=training, batching=batching, cache=cache)
+    return Run(data, backbone=backbone, training=training, batching=batching, by=by, cache=cache)
 
 
 def run_cell(cell: Cell, root: Path | None = None) -> Row:
@@ -83,7 +83,8 @@ def _arguments(cell: Cell) -> dict[str, Any]:
 def _run_of(cell: Cell, estimator: Sparsifier, root: Path | None) -> Run:
     data = load_once(cell.dataset, root)
     configs = estimator.config(Training, data), estimator.config(Batching, data)
-    return shared_run(cell.dataset, root, cell.variation.get("relocated", 0.0), cell.backbone, *configs)
+    relocated = cell.variation.get("relocated", 0.0)
+    return shared_run(cell.dataset, root, relocated, cell.backbone, *configs, estimator.counts_by)
 
 
 def _measure(cell: Cell, root: Path | None) -> dict[str, Any]:
