@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from gst.data import datasets, from_files, load
     from gst.graph.edgeset import EdgeSet
     from gst.inference.compiled import load_compiled
+    from gst.inference.serving import load_engine
     from gst.methods import (
         GST,
         MEST,
@@ -78,6 +79,7 @@ __all__ = [
     "graceful",
     "load",
     "load_compiled",
+    "load_engine",
     "portable",
     "register",
     "search",
@@ -89,6 +91,7 @@ _HOME = {  # the module of every public name; all others are methods
     "EdgeSet": "graph.edgeset",
     "graceful": "storage.signals",
     "load_compiled": "inference.compiled",
+    "load_engine": "inference.serving",
     "search": "after.search",
     "sparsify": "api.sparsify",
     **dict.fromkeys(("datasets", "from_files", "load"), "data"),

@@ -15,6 +15,7 @@ from gst.base.arguments import as_path
 from gst.base.errors import InputError
 from gst.base.modes import plain_torch
 from gst.inference.compiled import Compiled, compile_model
+from gst.inference.serving import Engine, make_engine
 from gst.methods.extend import Rule, extend
 from gst.methods.found import Found
 from gst.storage import files, run_folder
@@ -93,12 +94,11 @@ class Result:
         A folder that is neither empty nor a run of gst is refused, and left as it is.
         """
         as_path("folder", folder)
-        if self.model is None:
-            raise InputError("this result was loaded without its own model: give it to Result.load(folder, model=…)")
+        model = self._model()
         tensors, attributes = pack_graph(self.graph)
         tensors |= {"edge_mask": self.edge_mask, "scores": self.scores}
         facts = {"own_model": self.own_model, "metrics": self.metrics, "settings": self.settings}
-        parts = {"graph": files.pack(tensors, attributes), "model": files.pack(self.model.state_dict())}
+        parts = {"graph": files.pack(tensors, attributes), "model": files.pack(model.state_dict())}
         return run_folder.write(folder, facts, parts)
 
     def extend(self, data: Data, rule: Rule = "auto") -> "Result":
@@ -158,14 +158,36 @@ class Result:
             model.eval()
         return cls(graph, mask, scores, metrics, model, training, batching, own_model)
 
+    def engine(self, features: str | PathLike[str] | None = None, products: bool = False) -> Engine:
+        """Answers by node: ``engine(nodes)`` reads only what these answers depend on in the sparse graph.
+
+        A native model runs in compiled kernels; any other module runs as it is on the extracted part of the graph
+        (``engine.native`` says which).
+
+        Args:
+            features: an ``.npy`` file with the features in float32, which is mapped into memory and read where needed.
+            products: keep X·W of the first layer for all nodes: more memory, less time.
+
+        >>> import gst
+        >>> data = gst.load("synthetic:nodes=200,degree=8")
+        >>> result = gst.sparsify(data, sparsity=0.8, hidden=8, anchor_epochs=5, sparse_epochs=5, cache=False)
+        >>> engine = result.engine()
+        >>> engine([3, 7]).shape, engine.reads(3).nodes < 50
+        (torch.Size([2, 4]), True)
+        """
+        return make_engine(self._model(), self.graph, features=features, products=products)
+
+    def _model(self) -> nn.Module:
+        if self.model is None:
+            raise InputError("this result was loaded without its own model: give it to Result.load(folder, model=…)")
+        return self.model
+
     def compile(self, layout: str = "auto", features: str = "float32") -> Compiled:
         """The model and the sparse graph bound together for inference.
 
         ``compile()()`` gives the logits of all nodes, in the order of the data.
         """
-        if self.model is None:
-            raise InputError("this result was loaded without its own model: give it to Result.load(folder, model=…)")
-        return compile_model(self.model, self.graph, layout, features)
+        return compile_model(self._model(), self.graph, layout, features)
 
 
 def _classes(state: Mapping[str, Tensor], path: Path) -> int:

@@ -1,0 +1,161 @@
+"""The engine: answers of single nodes from their receptive field in the sparse graph."""
+
+import threading
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from gst.base.arguments import as_path
+from gst.base.errors import InputError
+from gst.base.text import shown
+from gst.inference.serving.field import count_stored, receptive_field
+from gst.inference.serving.kernel import answer
+from gst.inference.serving.lock import Reading
+from gst.inference.serving.state import State
+from gst.inference.serving.stored import pack_native, write
+
+Ids = int | Sequence[int] | np.ndarray | Tensor
+
+
+class Reads(NamedTuple):
+    """What one call reads."""
+
+    nodes: int  # whose features are read, each once
+    arcs: int
+    bytes: int  # of features (or products), arcs and degrees
+
+
+class Engine:
+    """``engine(nodes)`` gives the outputs of these nodes, [nodes, C], as a pass over the whole sparse graph would.
+
+    Safe to call from many threads. Made by :meth:`gst.Result.engine`, read from a file by :func:`gst.load_engine`.
+
+    Attributes:
+        native: whether gst's kernels compute the answers; otherwise the module itself runs on the extracted field.
+        num_nodes: of the graph.
+        version: how many changes have been made to the graph and its features.
+    """
+
+    native: bool
+    num_nodes: int
+    inputs: int
+    version: int = 0
+
+    def __call__(self, nodes: Ids, x: Any = None) -> Tensor:
+        """Outputs of these nodes; ``x``: [nodes, F], features that they have in this call only."""
+        raise NotImplementedError
+
+    def reads(self, nodes: Ids) -> Reads:
+        """How many nodes, arcs and bytes one call for these nodes reads."""
+        raise NotImplementedError
+
+    def save(self, path: str | PathLike[str]) -> Path:
+        """Writes one file for :func:`gst.load_engine`, in one step; of a module that is not native, no code."""
+        raise NotImplementedError
+
+    def given(self, ids: np.ndarray, x: Any) -> np.ndarray:
+        """Features for one call, checked."""
+        values = x.detach().cpu().to_dense() if isinstance(x, Tensor) else torch.as_tensor(np.asarray(x))
+        values = values.view(1, -1) if values.dim() == 1 else values
+        if values.is_complex() or list(values.shape) != [ids.size, self.inputs]:
+            raise InputError(f"x has shape {list(values.shape)}: [{ids.size}, {self.inputs}] real numbers are needed")
+        if np.unique(ids).size != ids.size:
+            raise InputError("a node is named twice: with x, each may be named once")
+        result = values.float().contiguous().numpy()
+        if not np.isfinite(result).all():
+            raise InputError("x is NaN or infinite")
+        return result
+
+
+def as_ids(nodes: Ids) -> np.ndarray:
+    """Node ids as a flat array of int64."""
+    if isinstance(nodes, Tensor):
+        nodes = nodes.detach().cpu().numpy()
+    ids = np.asarray(nodes)
+    if ids.size == 0:
+        return np.empty(0, np.int64)
+    if ids.dtype.kind not in "iu" or ids.ndim > 1:
+        raise InputError(f"nodes are {shown(str(ids.dtype))} of shape {list(ids.shape)}: whole numbers are needed")
+    return ids.astype(np.int64, copy=False).reshape(-1)
+
+
+def out_of_range(node: int, num_nodes: int) -> InputError:
+    return InputError(f"node {node} is not in the graph: its nodes are 0 … {num_nodes - 1}")
+
+
+class NativeEngine(Engine):
+    """A stack of described layers, computed by compiled kernels: no autograd, no PyG."""
+
+    native = True
+
+    def __init__(self, state: State) -> None:
+        self.state = state
+        self.inputs = state.inputs
+        self.lock = Reading()
+        self._local = threading.local()
+
+    @property
+    def num_nodes(self) -> int:  # type: ignore[override]
+        return self.state.num_nodes
+
+    @property
+    def version(self) -> int:  # type: ignore[override]
+        return self.state.version
+
+    def __call__(self, nodes: Ids, x: Any = None) -> Tensor:
+        ids = as_ids(nodes)
+        given = _NONE if x is None else self.given(ids, x)
+        with self.lock:
+            return torch.from_numpy(self.compute(ids, given)[0])
+
+    def compute(self, ids: np.ndarray, given: np.ndarray) -> tuple[np.ndarray, int, int]:
+        """Outputs, nodes read and arcs read; the caller holds the lock."""
+        out, nodes, arcs = answer(ids, given, self.state.graph, self.num_nodes, self._mark())
+        if nodes < 0:
+            raise out_of_range(int(ids[arcs]), self.num_nodes)
+        return out, nodes, arcs
+
+    def _mark(self) -> np.ndarray:
+        """Scratch space of this thread."""
+        mark = getattr(self._local, "mark", _NO_MARK)
+        if mark.size < self.num_nodes:
+            mark = self._local.mark = np.full(self.state.graph.arcs.start.size, -1, np.int32)
+        return mark
+
+    def reads(self, nodes: Ids) -> Reads:
+        ids = as_ids(nodes)
+        with self.lock:
+            if ids.size and not 0 <= ids.min() <= ids.max() < self.num_nodes:
+                raise out_of_range(int(ids[(ids < 0) | (ids >= self.num_nodes)][0]), self.num_nodes)
+            graph = self.state.graph
+            depth = graph.network.norm.size
+            _, order, sizes, start, _, weight = receptive_field(ids, graph.arcs, depth, self._mark())
+            arcs = int(start[sizes[depth - 1]])
+            return Reads(order.size, arcs, self._bytes(order, sizes, arcs, bool(weight.size)))
+
+    def _bytes(self, order: np.ndarray, sizes: np.ndarray, arcs: int, weighted: bool) -> int:
+        features = self.state.graph.features
+        if features.products.shape[0]:
+            tables = order.size + (sizes[-2] if features.roots.shape[0] else 0)
+            values = tables * 4 * features.products.shape[1]
+        elif features.sparse:
+            values = 8 * count_stored(order, features.rows) + 16 * order.size
+        else:
+            values = 4 * self.inputs * order.size
+        per_node = 16 + 8 * int((self.state.graph.network.norm > 0).any())  # where its row is, own value and scale
+        return int(values) + arcs * (8 if weighted else 4) + per_node * order.size
+
+    def save(self, path: str | PathLike[str]) -> Path:
+        target = as_path("path", path)
+        with self.lock:
+            write(target, *pack_native(self.state))
+        return target
+
+
+_NONE = np.empty((0, 0), np.float32)
+_NO_MARK = np.empty(0, np.int32)
