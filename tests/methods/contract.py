@@ -26,6 +26,8 @@ NARROW = {"hidden": 4, "heads": 2, "anchor_epochs": 1, "sparse_epochs": 2, "cach
 ROUNDS = {"prune_ratio": 0.4}
 QUICK: dict[str, dict[str, Any]] = {
     "deploy": {},
+    "attribution": {"steps": 2},
+    "neural-sparse": {},
     "retrain": {},
     "ugs": {"round_epochs": 1, **ROUNDS},
     "wd-glt": {"round_epochs": 1, "sample_size": 8, **ROUNDS},

@@ -108,7 +108,7 @@ def test_names_of_nodes_do_not_matter(name, kind, monkeypatch):
     given |= {"dropout": 0.0, "sample_size": 100} if name.startswith("wd") else {"dropout": 0.0}
     method = METHODS[name](sparsity=0.5, **given)
     # a greedy takes equals by id, and eight turns of it meet some: tests/greedy has the exact one
-    by_ids = name in ("importance", "deploy", "deploy-gat", "retrain", "retrain-sage")
+    by_ids = name in ("importance", "neural-sparse", "deploy", "deploy-gat", "retrain", "retrain-sage")
     if (isinstance(method, DRAWN) and getattr(method, "sample", True)) or by_ids:
         pytest.skip("goes by ids: a draw, ranks of equals, or what the user brought")
     data = random_graph(nodes=20, edges=40, **kind)

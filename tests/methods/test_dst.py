@@ -58,6 +58,37 @@ def test_an_update_drops_the_lowest_and_regrows_the_highest(method, updates):
         assert float(grow[come].min()) >= float(grow[~keep & ~after].max())
 
 
+@pytest.mark.parametrize("method", [gst.GST, *METHODS])
+def test_what_is_returned_is_the_mask_after_the_last_update_with_its_best_model(method, updates):
+    est = fit(method)
+    assert torch.equal(est.found_.keep_mask, updates[-1][1])
+    assert est.result_.metrics["updates"] == len(updates) == 4
+    on_the_last_mask = [step["val"] for step in est.found_.history if step["epoch"] > 8]
+    assert est.found_.val == max(on_the_last_mask) and len(on_the_last_mask) == 1
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_best_epoch_of_all_is_a_setting(seed, updates):
+    est = fit(SET, output="best", seed=seed)
+    vals = [step["val"] for step in est.found_.history]
+    first = vals.index(max(vals))
+    done = sum(step["swapped"] > 0 for step in est.found_.history[:first])
+    assert est.result_.metrics["updates"] == done and est.found_.val == max(vals)
+    masks = [updates[0][0], *(after for _, after, *_ in updates)]
+    assert torch.equal(est.found_.keep_mask, masks[done])
+
+
+def test_no_update_comes_after_the_last_epoch(updates):
+    est = fit(SET, decay=0.0, sparse_epochs=8)  # a share that never falls
+    assert [step["epoch"] for step in est.found_.history if step["swapped"]] == [2, 4, 6]
+    assert est.result_.metrics["updates"] == 3
+
+
+def test_the_one_shot_cut_has_had_no_update():
+    assert fit(SET, tune=False).result_.metrics["updates"] == 0
+    assert fit(SNIP).result_.metrics["updates"] == 0
+
+
 def test_rigl_regrows_by_the_gradient_and_drops_by_magnitude(updates, gradients):
     fit(RigL)
     for (_, _, drop, grow, _), (gradient, weights) in zip(updates, gradients, strict=True):

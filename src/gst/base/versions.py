@@ -19,7 +19,8 @@ from gst.base.version import __version__
 # table is not beside the backbones because it is imported below them. 2: common instructions only (gst.base.processor)
 BACKBONES = {"gcn": 2, "gin": 2, "gat": 2, "sage": 2, "cluster-gcn": 2, "own": 2}
 BATCHES = {"full": 1, "clusters": 1, "neighbors": 1}
-METHODS = {"deploy": 3, "retrain": 2, "ugs+gst": 2}  # the search alone; all others have version 1
+# the search alone; all others have version 1. 2 of those that exchange edges: the mask after the last update
+METHODS = {"deploy": 3, "retrain": 2, "gst": 2, "set": 2, "snfs": 2, "rigl": 2, "mest": 2, "ugs+gst": 3}
 # features, edges and splits as loaded; all others have version 1
 DATASETS = dict.fromkeys(("computers", "photo", "cs", "physics", "chameleon", "squirrel"), 2)
 

@@ -1,7 +1,7 @@
 """Data sets by name, and the user's own graphs. Importing a loader registers its data sets, in this order."""
 
 # isort: off
-from gst.data import digits, planetoid, amazon_coauthor, heterophilous, wikipedia, ogb, synthetic, ogb_twins  # noqa: F401
+from gst.data import digits, planetoid, amazon_coauthor, heterophilous, wikipedia, folders, ogb, synthetic, ogb_twins  # noqa: F401
 
 # isort: on
 from gst.data.files import from_files

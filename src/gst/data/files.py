@@ -71,6 +71,13 @@ def load_path(path: Path, split: Split = None, *, undirected: bool = False, metr
     raise InputError(f"{path} is neither a .pt file nor a folder: single files go to gst.data.from_files")
 
 
+def read_folder(path: Path, features: str = "features") -> Data:
+    """The graph of a folder with its split; ``features`` is the name of the file that holds them."""
+    data = _read_parts(_part(path, "edges"), _part(path, features), _part(path, "labels"))
+    data.train_mask, data.val_mask, data.test_mask = read_split(_part(path, "split"), int(data.num_nodes or 0))
+    return data
+
+
 def add_reverse(data: Data) -> Data:
     """Adds the opposite of every arc that lacks it, with the same weight and attributes."""
     assert data.edge_index is not None

@@ -1,5 +1,6 @@
 """The methods, one short file each, which register themselves; to import one here is to have it in ``gst methods``."""
 
+from gst.methods.attribution import Attribution
 from gst.methods.base import LearnedSparsifier, Sparsifier, TopologySparsifier
 from gst.methods.deploy import Deploy
 from gst.methods.dspar import DSpar
@@ -11,6 +12,7 @@ from gst.methods.importance import ImportanceScores
 from gst.methods.local_similarity import LocalSimilarity
 from gst.methods.mest import MEST
 from gst.methods.mgspar import MGSpar
+from gst.methods.neural_sparse import NeuralSparse
 from gst.methods.random import Random
 from gst.methods.registry import METHODS, register
 from gst.methods.result import Result
@@ -34,6 +36,7 @@ __all__ = [
     "SNIP",
     "UGS",
     "WDGLT",
+    "Attribution",
     "DSpar",
     "Deploy",
     "DynamicSparsifier",
@@ -43,6 +46,7 @@ __all__ = [
     "LearnedSparsifier",
     "LocalSimilarity",
     "MGSpar",
+    "NeuralSparse",
     "Random",
     "Result",
     "Retrain",

@@ -299,7 +299,8 @@ class TopologySparsifier(Sparsifier):
         """The sparse graph of the data that was fitted, or, without ``fit``, of any."""
         return super().transform(data) if hasattr(self, "result_") else self(data)
 
-    def search(self, run: Run, num_kept: int) -> Found:
+    def choose(self, run: Run, num_kept: int) -> tuple[Tensor, Tensor, float]:
+        """Which edges of a run stay, the score of each, and the seconds that took."""
         edges = run.edges.to(torch.device("cpu"))
         clock = run.checkpoint.clock
 
@@ -310,7 +311,11 @@ class TopologySparsifier(Sparsifier):
 
         depends = {**self.identity(run), **run.depends_on_all, "num_kept": num_kept}
         tensors, meta = run.checkpoint.store.get("selection", depends, select)
-        keep_mask = tensors["kept"]
+        return tensors["kept"], tensors["scores"], meta["seconds"]
+
+    def search(self, run: Run, num_kept: int) -> Found:
+        clock = run.checkpoint.clock
+        keep_mask, scores, seconds = self.choose(run, num_kept)
         start = clock()
         weighted = self.reweighted(run.data, num_kept)
         trained_on = run if weighted is None else run.on(weighted)
@@ -318,12 +323,12 @@ class TopologySparsifier(Sparsifier):
         network, fresh = trained_on.train_fresh(trained_mask, "retrain")
         return Found(
             keep_mask,
-            tensors["scores"],
+            scores,
             network.module,
             logits=trained_on.answers(network, trained_mask),
             val=fresh["retrain_val"],
             test=fresh["retrain_test"],
-            seconds={"anchor": 0.0, "topology": meta["seconds"], "sparse": clock() - start},
+            seconds={"anchor": 0.0, "topology": seconds, "sparse": clock() - start},
             fresh=True,
             graph=weighted,
         )

@@ -26,6 +26,7 @@ class SparsePhase:
 
     trainer: Trainer
     keep_mask: Tensor  # M_g
+    updates: int = 0  # exchanges that M_g has had
     best: Best = field(default_factory=Best)
     history: list[dict[str, Any]] = field(default_factory=list)
     memory: dict[str, Tensor] = field(default_factory=dict)  # whatever the method remembers between epochs
@@ -42,6 +43,8 @@ class DynamicSparsifier(LearnedSparsifier):
         interval: ΔT, epochs between two updates [20].
         swap_ratio: τ, share of edges that the first update exchanges [0.3].
         decay: κ, how fast that share decreases [1].
+        output: the graph that is returned: ``"last"``, M_g after the last update, or ``"best"``, that of the epoch
+            of the highest validation score, which may be the one-shot cut ["last"].
         tune: ablation: False keeps the one-shot mask [True].
         masker_hidden: width of the masker's hidden layer [64].
         mask_deviation: standard deviation of the mask around 1 [0.01].
@@ -52,6 +55,7 @@ class DynamicSparsifier(LearnedSparsifier):
     interval: int | None = None
     swap_ratio: float | None = None
     decay: float | None = None
+    output: str | None = None
     tune: bool | None = None
     masker_hidden: int | None = None
     mask_deviation: float | None = None
@@ -81,7 +85,11 @@ class DynamicSparsifier(LearnedSparsifier):
         return torch.rand(keep_mask.shape, device=keep_mask.device, generator=generator(keep_mask.device))
 
     def refine(self, run: Run, anchor: Anchor, num_kept: int, topology_seconds: float = 0.0) -> Found:
-        """Trains on m_g ⊙ M_g ⊙ A from the anchor on, D epochs, updating M_g; returns the best validation epoch."""
+        """Trains on m_g ⊙ M_g ⊙ A from the anchor on, D epochs, updating M_g.
+
+        Returns M_g after the last update with the model of the best validation epoch on it, or, if ``output`` says so,
+        both as they were at the best epoch of all.
+        """
         updates: Updates = self.config(Updates, run.data)
         start = run.checkpoint.clock()
         with seeded(run.training.seed + 2):
@@ -92,7 +100,7 @@ class DynamicSparsifier(LearnedSparsifier):
             self._train(run, phase, unseen, updates)
         best = phase.best
         trainer.restore(best.kept)
-        phase.keep_mask = best.kept["keep"]
+        phase.keep_mask, phase.updates = best.kept["keep"], best.kept["updates"]
         scores = unseen.join_scores(self.drop_scores(run, phase))
         keep_mask = unseen.join(phase.keep_mask)
         seconds = {
@@ -101,7 +109,16 @@ class DynamicSparsifier(LearnedSparsifier):
             "sparse": run.checkpoint.clock() - start,
         }
         logits = trainer.logits(run.edges.subset(keep_mask))
-        return Found(keep_mask, scores, trainer.network.module, logits, best.val, seconds, history=phase.history)
+        return Found(
+            keep_mask,
+            scores,
+            trainer.network.module,
+            logits,
+            best.val,
+            seconds,
+            history=phase.history,
+            updates=phase.updates,
+        )
 
     def _train(self, run: Run, phase: SparsePhase, unseen: UnseenEdges, updates: Updates) -> None:
         trainer, epochs = phase.trainer, run.training.sparse_epochs
@@ -112,16 +129,20 @@ class DynamicSparsifier(LearnedSparsifier):
             with in_epoch("sparse", epoch):
                 trainer.step(sparse)
                 val = trainer.evaluate(judged)
-            phase.best.offer(val, epoch, lambda: {**trainer.state(), "keep": phase.keep_mask})
+            phase.best.offer(val, epoch, lambda: {**trainer.state(), "keep": phase.keep_mask, "updates": phase.updates})
             self.observe(run, phase)
             swapped = 0
-            if updates.tune and self.updates_edges and epoch % updates.interval == 0:
+            # not after the last epoch: there is none left to train on what it would bring
+            if updates.tune and self.updates_edges and epoch % updates.interval == 0 and epoch < epochs:
                 share = inverse_power(epoch // updates.interval, total, updates.swap_ratio, updates.decay)
                 swapped = swap_count(share, unseen.num_kept, run.view.num_edges - unseen.num_kept)
             if swapped:
                 drop = self.drop_scores(run, phase)
                 grow = self.grow_scores(run, phase, drop)
                 phase.keep_mask = exchange(phase.keep_mask, drop, swapped, grow, shared_top_k)
+                phase.updates += 1
+                if updates.output == "last":
+                    phase.best = Best()  # of the epochs on this mask
                 sparse, judged = unseen.graphs(phase.keep_mask)
             phase.history.append({"epoch": epoch, "val": val, "swapped": swapped})
             run.watch(Progress("sparse", epoch, epochs, val, phase.best.val, unseen.sparsity))

@@ -20,5 +20,6 @@ class Found:
     test: float | None = None  # None: by the logits
     history: list[dict[str, Any]] = field(default_factory=list)  # one line per epoch, round or stage
     agreement: float | None = None  # with the dense model, where the search has one
+    updates: int | None = None  # exchanges that the sparse graph has had, of methods that exchange edges
     fresh: bool = False  # whether the model was trained from scratch on the sparse graph, E + D epochs
     graph: Data | None = None  # the sparse graph, where its edges have weights of their own

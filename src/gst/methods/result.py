@@ -68,6 +68,7 @@ class Result:
             "edges_kept": num_kept,
             "directed": not edges.symmetric,
             "by": edges.by,
+            **({} if found.updates is None else {"updates": found.updates}),
             "metric": task.metric,
             **scores,
             "seconds": dict(found.seconds),

@@ -42,6 +42,7 @@ class _Metrics(BaseModel):
     edges_kept: Count
     directed: bool
     by: Literal["pairs", "arcs"] | None = None
+    updates: Count | None = None
     metric: Literal["accuracy", "rocauc"]
     scores: dict[str, Score]
     seconds: dict[str, Positive] = Field(default_factory=dict)

@@ -270,6 +270,13 @@ class Run:
         val, test = (self.task.score(logits[getattr(self.task, split)], split) for split in ("val", "test"))
         return Dense(network.module.state_dict(), logits, val, test, seconds=0.0)
 
+    def frozen_scores(self, keep_mask: Tensor) -> dict[str, float]:
+        """``frozen_val`` and ``frozen_test``: the dense model on these edges, its weights as they are."""
+        network, edges = self.network(), self.subset(keep_mask)
+        network.module.load_state_dict(self.dense.model)
+        trainer, (_, judged) = self.trainer(network), self.shown(edges, keep_mask)
+        return {"frozen_val": trainer.evaluate(judged), "frozen_test": trainer.evaluate(edges, "test")}
+
     def answers(self, network: Network, keep_mask: Tensor | None) -> Tensor:
         """Evaluation-mode logits of a network on these edges (None: all)."""
         return self.trainer(network).logits(self.subset(keep_mask))

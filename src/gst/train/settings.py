@@ -72,6 +72,9 @@ class Updates(Config):
     interval: int = Field(default=20, ge=1, le=MOST_EPOCHS, description="ΔT: epochs between two updates")
     swap_ratio: float = Field(default=0.3, ge=0, le=1, description="τ: share of edges the first update exchanges")
     decay: float = Field(default=1.0, ge=0, le=100, description="κ: how fast that share decreases")
+    output: Literal["last", "best"] = Field(
+        default="last", description="which graph is returned: after the last update, or of the best validation epoch"
+    )
     tune: bool = Field(default=True, description="ablation: off = the one-shot mask, never updated")
 
 

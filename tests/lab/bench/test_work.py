@@ -5,7 +5,8 @@ import torch
 
 import gst
 from gst.lab.bench.cells import Cell
-from gst.lab.bench.work import fresh_scores, run_cell, warm_scores
+from gst.lab.bench.models import fresh_scores, warm_scores
+from gst.lab.bench.work import run_cell
 from gst.methods import GST, METHODS
 from gst.storage.cache import Cache
 from gst.train.run import Run
@@ -68,6 +69,67 @@ def test_a_graph_that_two_methods_find_is_trained_on_once(tmp_path, monkeypatch)
     fresh_scores(run, ~some)
     fresh_scores(make_run(Cache(tmp_path), sparse_epochs=7), some)
     assert len(trained) == 3
+
+
+def dense_model():
+    run = make_run()
+    network = run.network()
+    network.module.load_state_dict(run.dense.model)
+    return run, network.module.eval()
+
+
+@pytest.mark.parametrize("method", ["scan", "gst"])
+def test_the_frozen_model_is_the_dense_one_on_the_sparse_graph(method):
+    row = run_cell(cell(method))
+    graph = gst.sparsify(gst.load(NAME), method, sparsity=0.4, seed=1, cache=False, **SETTINGS,
+                         **OPTIONS.get(method, {})).graph  # fmt: skip
+    run, model = dense_model()
+    with torch.no_grad():
+        right = model(graph.x, graph.edge_index).argmax(1) == graph.y
+    assert row.frozen_test == pytest.approx(100 * float(right[graph.test_mask].double().mean()))
+    assert row.frozen_val == pytest.approx(100 * float(right[graph.val_mask].double().mean()))
+    assert run.dense.test == row.dense_test
+
+
+def test_a_frozen_row_alone_trains_nothing_on_the_sparse_graph(monkeypatch):
+    trained, train_fresh = [], Run.train_fresh
+    monkeypatch.setattr(Run, "train_fresh", lambda *args: trained.append(args[1]) or train_fresh(*args))
+    row = run_cell(cell("scan", models=(), settings={**SETTINGS, "sparse_epochs": 5}))
+    assert (
+        trained == [None]
+        and row.retrain_test is None
+        and row.edges_kept == row.edges_total - round(0.4 * row.edges_total)
+    )
+
+
+def test_without_edges_the_dense_model_has_only_the_features():
+    row = run_cell(cell("edge-free", sparsity=1.0))
+    run, model = dense_model()
+    data = run.data
+    with torch.no_grad():
+        right = model(data.x, data.edge_index[:, :0]).argmax(1) == data.y
+    assert row.frozen_test == pytest.approx(100 * float(right[data.test_mask].double().mean()))
+    assert row.edges_kept == 0 and row.retrain_test is not None and row.warm_test is not None
+    fresh = run.train_fresh(torch.zeros(run.edges.num_edges, dtype=torch.bool), "retrain")[1]
+    assert row.retrain_test == fresh["retrain_test"]
+
+
+def test_the_ensemble_is_the_mean_of_five_dense_models():
+    row = run_cell(cell("ensemble", sparsity=0.0))
+    assert row.edges_kept == row.edges_total and row.test is not None and 0 <= row.agreement <= 1
+    assert row.frozen_test is None and row.retrain_test is None
+
+
+def test_drop_edge_with_nothing_dropped_is_the_dense_model():
+    nothing, half = run_cell(cell("drop-edge", sparsity=0.0)), run_cell(cell("drop-edge", sparsity=0.5))
+    assert (nothing.val, nothing.test) == (nothing.dense_val, nothing.dense_test)
+    assert half.edges_kept == half.edges_total and half.test != nothing.test
+
+
+def test_a_split_reaches_the_data():
+    row = run_cell(Cell("rq1", "smoke", "digits:nodes=300", "gcn", "scan", 0.4, 1, settings=SETTINGS, split="random:3"))
+    run = Run(gst.load("digits:nodes=300", split="random:3"), cache=False, training=Training(seed=1, **SETTINGS))
+    assert row.split == "random:3" and row.dense_test == run.dense.test
 
 
 def test_variations_reach_the_method():

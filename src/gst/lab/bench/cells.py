@@ -14,6 +14,7 @@ from gst.base.versions import versions
 from gst.lab.bench.rows import NAMING, Row
 from gst.train.presets import preset
 
+MODELS = ("returned", "fresh", "warm")  # the frozen one costs nothing and is always measured
 FILTERS = ("dataset", "backbone", "method", "sparsity", "seed", "variation")
 
 
@@ -31,6 +32,8 @@ class Cell:
     variation: dict[str, Any] = field(default_factory=dict)  # varied arguments, or "relocated", "rounds"
     settings: dict[str, Any] = field(default_factory=dict)  # of training and batching
     options: dict[str, Any] = field(default_factory=dict)  # of the method
+    split: str = ""  # as ``gst.load`` takes it; empty: the default
+    models: tuple[str, ...] = MODELS  # which are trained and measured besides the dense one
     spectrum: bool = False  # whether eigenvalues are compared as well
 
     def key(self, data: str) -> str:
@@ -64,6 +67,7 @@ class Cell:
         return Row(
             **names,
             variation=self.variation_text,
+            split=self.split,
             versions=self.versions,
             finished=datetime.now(UTC).isoformat(timespec="seconds"),
             command=self.command,

@@ -1,85 +1,41 @@
 """The paper's experiments as data: grids of cells in three profiles."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from gst.base.names import resolve_name
-from gst.lab.bench.cells import Cell
+from gst.base.names import normalise_name, resolve_name
+from gst.lab.bench.cells import MODELS, Cell
+from gst.lab.bench.profiles import PROFILES
 from gst.methods import METHODS
+from gst.train.presets import INDUCTIVE
 
 TENTHS = tuple(n / 10 for n in range(1, 9))
 ROUNDS = (1, 3, 5, 7, 9, 11, 13)  # of lottery tickets, as in the paper's table
 
-EDGE_VALUES = ("ugs", "wd-glt", "mgspar")  # learn one value per edge, …
+NEED_ALL = ("ugs", "wd-glt", "mgspar", "neural-sparse")  # give every edge a value, …
 WHOLE = {"batch": "full", "inductive": False}  # … for which they need the whole graph at once
+
+# rows that are not of a method, see gst.lab.bench.references, and what stands in their column of sparsities
+REFERENCES: dict[str, tuple[float, ...]] = {"edge-free": (1.0,), "ensemble": (0.0,), "drop-edge": (0.2, 0.5)}
 
 Variations = tuple[dict[str, Any], ...]
 UNVARIED: Variations = ({},)
 
 
 @dataclass(frozen=True)
-class Profile:
-    """The size of an experiment. ``small`` and ``large`` name the data sets of the paper's two halves."""
-
-    seeds: int
-    small: tuple[str, ...]
-    large: tuple[str, ...]
-    settings: dict[str, Any] = field(default_factory=dict)  # of training; {}: the presets of the data set
-    widths: dict[str, int] = field(default_factory=dict)  # hidden, for single data sets
-    options: dict[str, dict[str, Any]] = field(default_factory=dict)  # by method, or by "method dataset"
-    large_settings: dict[str, Any] | None = None  # instead of ``settings`` on large graphs; {}: the presets
-    thin: bool = False  # only the first and the last value of every scale
-
-
-PROFILES = {
-    "smoke": Profile(
-        seeds=1,
-        small=("digits:nodes=900",),
-        large=("digits:nodes=900",),
-        settings={"hidden": 16, "lr": 0.01, "anchor_epochs": 4, "sparse_epochs": 4},
-        options={
-            **{method: {"interval": 2} for method in ("gst", "snip", "set", "snfs", "rigl", "mest")},
-            "retrain": {"turns": 1},
-            "ugs": {"prune_ratio": 0.3, "round_epochs": 2},
-            "wd-glt": {"prune_ratio": 0.3, "round_epochs": 2, "sample_size": 16},
-            "mgspar": {"prune_ratio": 0.3, "inner_steps": 2, "meta_epochs": 1},
-        },
-        thin=True,
-    ),
-    "quick": Profile(
-        seeds=3,
-        small=("Cora", "CiteSeer", "PubMed"),
-        large=("Computers", "Physics"),
-        settings={"hidden": 64, "lr": 0.01, "anchor_epochs": 100, "sparse_epochs": 100},
-        widths={"PubMed": 32},
-        large_settings={},
-        # half as many rounds: an epoch of WD-GLT passes over all nodes twice, and epochs on large graphs take long
-        options={
-            "wd-glt PubMed": {"prune_ratio": 0.1},
-            "ugs Computers": {"prune_ratio": 0.1, "round_epochs": 30},
-            "ugs Physics": {"prune_ratio": 0.1, "round_epochs": 30},
-        },
-    ),
-    "paper": Profile(
-        seeds=5,
-        small=("Cora", "CiteSeer", "PubMed"),
-        large=("Computers", "Physics", "ogbn-arxiv", "ogbn-proteins", "ogbn-products"),
-    ),
-}
-
-
-@dataclass(frozen=True)
 class Grid:
     """All combinations of these values. ``datasets`` selects from the profile's; ``()`` means all of them."""
 
-    size: str  # "small" or "large"
+    size: str  # of which of the profile's data sets: "small", "large", "dense" or "real"
     backbones: tuple[str, ...]
     methods: tuple[str, ...]
     sparsities: tuple[float, ...]
     datasets: tuple[str, ...] = ()
     variations: Variations = UNVARIED
+    models: tuple[str, ...] = MODELS
+    inductive: bool = False
     spectrum: bool = False
 
 
@@ -96,7 +52,31 @@ def _grid_of(**scales: tuple[Any, ...]) -> Variations:
 
 
 # GAT before GIN: it shares no kernels with GCN, so that two workers do not start by compiling the same ones
-_ACCURACY = Grid("small", ("gcn", "gat", "gin"), tuple(METHODS), TENTHS)
+_STACKS = ("gcn", "gat", "gin")
+_DESCENT: Variations = ({"ascent": False},)  # WD-GLT as its published code has it
+_ACCURACY = (
+    Grid("small", _STACKS, tuple(METHODS), TENTHS),
+    Grid("small", _STACKS, ("wd-glt",), TENTHS, variations=_DESCENT),
+    *(Grid("small", _STACKS, (reference,), share) for reference, share in REFERENCES.items()),
+)
+_EXPLAINERS = _grid_of(explainer=("saliency", "integrated-gradients", "shapley"))
+
+
+def _frozen(size: str, backbones: tuple[str, ...]) -> tuple[Grid, ...]:
+    """The dense model on the graphs of all methods; nothing is trained on them."""
+    methods = tuple(method for method in METHODS if method != "attribution")
+    attentive = tuple(backbone for backbone in backbones if backbone == "gat")
+    return (
+        Grid(size, backbones, methods, (0.6, 0.8), models=()),
+        Grid(size, backbones, ("deploy",), (0.6, 0.8), variations=({"by": "pairs"},), models=()),
+        Grid(size, backbones, ("attribution",), (0.6, 0.8), variations=_EXPLAINERS, models=()),
+        Grid(size, attentive, ("attribution",), (0.6, 0.8), variations=({"explainer": "attention"},), models=()),
+        Grid(size, backbones, ("edge-free",), REFERENCES["edge-free"], models=()),
+    )
+
+
+_DEEPER: Variations = ({}, {"layers": 3, "residual": True, "norm": "layer"})
+_SERVED = ("deploy", "retrain", "gst", "local-similarity", "dspar", "random")
 _PERTURBED = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4)
 _ABLATED: Variations = ({}, {"tune": False}, {"semantic": False}, {"topology": False})
 
@@ -121,13 +101,32 @@ EXPERIMENTS = {
     "rq1": Experiment(
         "accuracy over sparsity",
         (
-            _ACCURACY,
+            *_ACCURACY,
             Grid(
                 "large",
                 ("sage", "cluster-gcn"),
                 ("local-similarity", "dspar", "ugs", "gst", "deploy", "retrain"),
                 TENTHS[:6],
             ),
+        ),
+    ),
+    "frozen": Experiment(
+        "a trained model on the graphs of all methods, its weights as they are",
+        (*_frozen("small", _STACKS), *_frozen("dense", ("gcn",)), *_frozen("real", ("gcn",))),
+    ),
+    "dense": Experiment(
+        "dense graphs and unlike neighbours, with dense models of the published level and deeper ones",
+        (
+            Grid("dense", ("gcn",), ("deploy",), (0.6, 0.8), variations=({"by": "pairs"},)),
+            Grid("dense", ("gcn",), _SERVED, (0.6, 0.8), variations=_DEEPER),
+            *(Grid("dense", ("gcn",), (name,), REFERENCES[name], (), _DEEPER) for name in ("edge-free", "ensemble")),
+        ),
+    ),
+    "real": Experiment(
+        "large real graphs, nodes unseen in training",
+        (
+            Grid("real", ("sage", "cluster-gcn"), (*_SERVED, "ugs"), TENTHS[:6], inductive=True),
+            Grid("real", ("sage", "cluster-gcn"), ("edge-free",), REFERENCES["edge-free"], inductive=True),
         ),
     ),
     "rq2": Experiment(
@@ -142,7 +141,7 @@ EXPERIMENTS = {
             ),
         ),
     ),
-    "rq3": Experiment("extreme sparsity, multiplications and latency", (_ACCURACY,)),
+    "rq3": Experiment("extreme sparsity, multiplications and latency", _ACCURACY),
     "rq4-defense": Experiment(
         "edges with relocated ends",
         (Grid("small", ("gcn", "gat"), ("gst",), (0.1, 0.2, 0.3), variations=_grid_of(relocated=_PERTURBED)),),
@@ -193,22 +192,25 @@ def cells_of(experiment: str, profile: str = "quick", seeds: int | None = None) 
 
 def _cells(experiment: str, size: str, grid: Grid, seeds: int | None) -> Iterator[Cell]:
     profile = PROFILES[size]
-    available = profile.small if grid.size == "small" else profile.large
+    available: tuple[str, ...] = getattr(profile, grid.size)
     datasets = available if profile.thin else [d for d in available if not grid.datasets or d in grid.datasets]
     scale = _thin if profile.thin else tuple
     for dataset, backbone, seed, method in product(
         datasets, grid.backbones, range(seeds or profile.seeds), grid.methods
     ):
-        large = profile.large_settings if grid.size == "large" else None
+        large = None if grid.size == "small" else profile.large_settings
         settings = dict(profile.settings if large is None else large)
         if dataset in profile.widths:
             settings["hidden"] = profile.widths[dataset]
         parts = method.split("+")
-        if parts[0] in EDGE_VALUES and dataset.startswith("ogbn"):
+        if grid.inductive:
+            settings |= {"inductive": method != "retrain", "batch": INDUCTIVE[normalise_name(backbone)]}
+        if parts[0] in NEED_ALL and (dataset.startswith("ogbn") or grid.inductive):
             settings |= WHOLE
         options: dict[str, Any] = {}
         for part in parts:
-            options |= profile.options.get(part, {}) | profile.options.get(f"{part} {dataset}", {})
+            of_method = profile.options.get(part, {}) if grid.size == "small" or profile.thin else {}
+            options |= of_method | profile.options.get(f"{part} {dataset}", {})
         for variation in scale(grid.variations):
             if "rounds" in variation:  # each round prunes 5 % of the edges and 20 % of the weights
                 sparsities: tuple[float, ...] = (round(1 - 0.95 ** variation["rounds"], 4),)
@@ -227,6 +229,8 @@ def _cells(experiment: str, size: str, grid: Grid, seeds: int | None) -> Iterato
                     variation,
                     settings,
                     options,
+                    f"{profile.split}:{seed}" if profile.split and grid.size == "small" else "",
+                    grid.models,
                     grid.spectrum,
                 )
 

@@ -38,6 +38,7 @@ class Row:
     variation: str = ""  # "name=value;…": what else the experiment varies
     status: str = "done"  # or "failed"
     reason: str = ""  # of a failure
+    split: str = ""  # drawn for this seed; empty: the data set's default
     edges_total: int | None = None
     edges_kept: int | None = None
     metric: str = ""
@@ -47,8 +48,11 @@ class Row:
     retrain_test: float | None = None
     warm_val: float | None = None  # E epochs on the full graph, then D on the sparse one
     warm_test: float | None = None
+    frozen_val: float | None = None  # the dense model of the same seed on the sparse graph, its weights as they are
+    frozen_test: float | None = None
     dense_val: float | None = None  # E + D epochs on the full graph
     dense_test: float | None = None
+    updates: int | None = None  # exchanges that the sparse graph has had, of methods that exchange edges
     agreement: float | None = None  # share of all nodes that the returned model predicts as the dense one, 0 to 1
     seconds: float | None = None  # of the method, including what other runs share with it
     spectrum_top: float | None = None  # mean relative error of the largest eigenvalues

@@ -36,17 +36,18 @@ class Plan:
 
 def make_plan(cells: Iterable[Cell], store: Store, limit: int | None = None, root: Path | None = None) -> Plan:
     """Computes the key of every cell and leaves out what is done; plans at most ``limit`` cells."""
-    fingerprints: dict[str, str] = {}
+    fingerprints: dict[tuple[str, str], str] = {}
     reasons: dict[str, str] = {}
     keyed: dict[str, Cell] = {}
     for cell in cells:
-        if cell.dataset not in fingerprints:
+        data = cell.dataset, cell.split
+        if data not in fingerprints:
             try:
-                fingerprints[cell.dataset] = fingerprint(load_once(cell.dataset, root))
+                fingerprints[data] = fingerprint(load_once(cell.dataset, cell.split, root))
             except GSTError as error:
-                fingerprints[cell.dataset] = f"missing {cell.dataset}"
+                fingerprints[data] = f"missing {cell.dataset}"
                 reasons[cell.dataset] = str(error)
-        keyed[cell.key(fingerprints[cell.dataset])] = cell
+        keyed[cell.key(fingerprints[data])] = cell
     load_once.cache_clear()  # workers load their own copies
     done = store.done(keyed)
     missing = {key: cell for key, cell in keyed.items() if key not in done}

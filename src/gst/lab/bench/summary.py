@@ -10,7 +10,7 @@ from gst.lab.bench.rows import Row
 
 _CONFIGURATION = ("dataset", "backbone", "method", "variation", "sparsity")
 _MEASURED = (
-    *("test", "retrain_test", "warm_test", "dense_test"),
+    *("test", "frozen_test", "retrain_test", "warm_test", "dense_test", "updates"),
     *("spectrum_top", "spectrum_bottom", "macs_dense", "macs_sparse", "macs_paper"),
     *("dense_ms", "sparse_ms", "weight_sparsity"),
 )
@@ -56,7 +56,7 @@ def safe_sparsity(curve: dict[float, list[Row]], measure: str, tolerance: float 
 
 
 def efficiency(rows: Iterable[Row], tolerance: float = TOLERANCE) -> list[Line]:
-    """The paper's efficiency table: one line per data set, backbone and method.
+    """The paper's efficiency table: one line per data set, backbone, method and variation; of sparse graphs only.
 
     ``safe`` is the largest safe sparsity of the returned model, ``safe_fresh`` of a freshly trained one, ``safe_warm``
     of a warm-started one; 0 where none is safe. Savings and speed-up are those at ``safe``. ``rank`` is the mean over
@@ -64,14 +64,14 @@ def efficiency(rows: Iterable[Row], tolerance: float = TOLERANCE) -> list[Line]:
     """
     curves: dict[tuple[str, ...], dict[float, list[Row]]] = {}
     for row in rows:
-        if row.status == "done" and row.dense_test is not None:
-            curve = curves.setdefault((row.dataset, row.backbone, row.method), defaultdict(list))
+        if row.status == "done" and row.dense_test is not None and row.method not in ("ensemble", "drop-edge"):
+            curve = curves.setdefault((row.dataset, row.backbone, row.method, row.variation), defaultdict(list))
             curve[row.sparsity].append(row)
     table = []
-    for (dataset, backbone, method), curve in sorted(curves.items()):
+    for (dataset, backbone, method, variation), curve in sorted(curves.items()):
         safe, fresh, warm = (safe_sparsity(curve, measure, tolerance) for measure in ("", "retrain_", "warm_"))
         dense = by_seed((row for group in curve.values() for row in group), "dense_test")
-        line: Line = {"dataset": dataset, "backbone": backbone, "method": method}
+        line: Line = {"dataset": dataset, "backbone": backbone, "method": method, "variation": variation}
         line |= {"dense_test": statistics.fmean(dense.values()), "safe": safe or 0.0}
         line |= {"safe_fresh": fresh or 0.0, "safe_warm": warm or 0.0}
         if safe is not None:
@@ -89,7 +89,7 @@ def efficiency(rows: Iterable[Row], tolerance: float = TOLERANCE) -> list[Line]:
         ranks = [
             1 + sum(other["safe"] > same["safe"] for other in peers if other["dataset"] == same["dataset"])
             for same in peers
-            if same["method"] == line["method"]
+            if (same["method"], same["variation"]) == (line["method"], line["variation"])
         ]
         line["rank"] = statistics.fmean(ranks)
     return table

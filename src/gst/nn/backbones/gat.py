@@ -44,6 +44,21 @@ class GATLayer(Layer):
     def forward(self, x: Features | SharedFeatures, block: Block, edge_values: Tensor | None) -> Tensor:
         pattern, skip = block.pattern, self.skip(x, block)
         hidden = x.times(self.weight) if isinstance(x, SharedFeatures) else linear(x, self.weight)
+        attention = self.shares(x, hidden, block, edge_values)
+        if isinstance(hidden, Shared):
+            parts = [
+                shared_spmm(pattern, a, h) for a, h in zip(attention.unbind(1), hidden.split(self.heads), strict=True)
+            ]
+        else:
+            by_head = hidden.view(hidden.shape[0], self.heads, -1).unbind(1)
+            parts = [spmm(pattern, a, h) for a, h in zip(attention.unbind(1), by_head, strict=True)]
+        return self.total(torch.cat(parts, dim=1), skip)
+
+    def shares(
+        self, x: Features | SharedFeatures, hidden: Tensor | Shared, block: Block, edge_values: Tensor | None
+    ) -> Tensor:
+        """α of every entry of a block and head, [nnz, heads], where ``hidden`` is W x."""
+        pattern = block.pattern
         source, target = (self._scores(x, hidden, vector) for vector in self.attention)
         logits = functional.leaky_relu(
             take(target, block.own)[pattern.row] + take(source, pattern.col), 0.2
@@ -56,15 +71,7 @@ class GATLayer(Layer):
             # the largest logit of the remaining edges: a deleted one must not push the others into underflow
             top = row_max(pattern, logits.masked_fill(values == 0, -torch.inf))
             weight = values * (logits - top[pattern.row]).clamp(max=60).exp()
-        attention = weight / row_sum(pattern, weight)[pattern.row]
-        if isinstance(hidden, Shared):
-            parts = [
-                shared_spmm(pattern, a, h) for a, h in zip(attention.unbind(1), hidden.split(self.heads), strict=True)
-            ]
-        else:
-            by_head = hidden.view(hidden.shape[0], self.heads, -1).unbind(1)
-            parts = [spmm(pattern, a, h) for a, h in zip(attention.unbind(1), by_head, strict=True)]
-        return self.total(torch.cat(parts, dim=1), skip)
+        return weight / row_sum(pattern, weight)[pattern.row]
 
     def _scores(self, x: Features | SharedFeatures, hidden: Tensor | Shared, vector: Tensor) -> Tensor | Shared:
         """a·W x of every node and head."""
