@@ -15,6 +15,7 @@ from gst.base.versions import is_current
 from gst.lab.bench.load import load_rows
 from gst.lab.bench.rows import Row
 from gst.lab.bench.summary import Line, efficiency, safe_sparsity, summarise
+from gst.lab.comparisons import frozen, leads, settings
 from gst.lab.markdown import markdown_table
 from gst.lab.report import figures, varied
 from gst.lab.report.names import EMPHASISED, method_name, method_order
@@ -27,6 +28,13 @@ SMALL = ("Cora", "CiteSeer", "PubMed")
 BACKBONES = ("gcn", "gin", "gat")
 PREFIXES = {"returned": "", "fresh": "retrain_", "warm": "warm_"}  # of the columns, by model
 NOTHING = "*not measured yet*\n"
+COMPARISONS = {  # by the name of the part: our rows alone, compared with each other
+    "paper setting": settings,
+    "paper leads": leads,
+    "models": settings,
+    "leads": leads,
+    "frozen": frozen,
+}
 
 
 def main(record: str = "results", documents: str = "docs") -> None:
@@ -39,10 +47,10 @@ def main(record: str = "results", documents: str = "docs") -> None:
 
 
 def one_version_each(rows: list[Row]) -> list[Row]:
-    """The rows of each experiment by the current code if they are complete, else those by earlier code, never both."""
+    """Of each experiment and profile the rows by current code if all are, else those by earlier code."""
     selected = []
-    for experiment in dict.fromkeys(row.experiment for row in rows):
-        part = [row for row in rows if row.experiment == experiment]
+    for kind in dict.fromkeys((row.experiment, row.profile) for row in rows):
+        part = [row for row in rows if (row.experiment, row.profile) == kind]
         current = [row for row in part if is_current(row.versions)]
         complete = _runs(current) == _runs(part)
         selected += current if complete else [row for row in part if not is_current(row.versions)]
@@ -60,7 +68,10 @@ def generate(part: str, rows: list[Row]) -> str:
     if part == "statements":
         return statements(rows)
     experiment, _, kind = part.partition(" ")
-    selected = [row for row in rows if row.experiment == experiment and row.profile != "smoke"]
+    profile = "paper" if kind.startswith("paper") else "quick"
+    selected = [row for row in rows if (row.experiment, row.profile) == (experiment, profile)]
+    if kind in COMPARISONS:
+        return COMPARISONS[kind](selected) if selected else NOTHING
     if kind == "spectra":
         return curves(selected, ("spectrum_top", "spectrum_bottom"), 2)
     if kind == "fresh and warm":

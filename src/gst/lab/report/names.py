@@ -20,6 +20,22 @@ METHODS = {  # in the order of legends and tables: learned, from the graph alone
     "rigl": "RigL",
     "mest": "MEST",
 }
+WITHOUT_COLOUR = {  # of their own; figures show them in the spare ones
+    "attribution": "Attribution",
+    "neural-sparse": "NeuralSparse",
+    "k-neighbor": "K-Neighbor",
+}
+REFERENCES = {"edge-free": "No edges", "ensemble": "Dense ensemble", "drop-edge": "DropEdge, all edges"}
+VARIED = {  # rows with names of their own
+    ("wd-glt", ""): "WD-GLT as printed",
+    ("wd-glt", "ascent=False"): "WD-GLT, descent",
+    ("deploy", ""): "Deploy, arcs",
+    ("deploy", "by=pairs"): "Deploy, pairs",
+    ("attribution", "explainer=saliency"): "Saliency",
+    ("attribution", "explainer=integrated-gradients"): "Integrated gradients",
+    ("attribution", "explainer=shapley"): "Shapley values",
+    ("attribution", "explainer=attention"): "Attention",
+}
 EMPHASISED = ("gst", "deploy", "retrain")  # drawn with thicker lines
 STYLES = 21  # colours of the style sheet; the first ones belong to the methods above, unknown methods share the rest
 MARKERS = 8
@@ -38,11 +54,20 @@ ABLATIONS = {
 
 
 def method_name(method: str) -> str:
-    return METHODS.get(method, method)
+    return (METHODS | WITHOUT_COLOUR | REFERENCES).get(method, method)
+
+
+def row_name(method: str, variation: str) -> str:
+    """Of a method with what is varied.
+
+    >>> row_name("wd-glt", "ascent=False"), row_name("gst", "tune=False"), row_name("random", "")
+    ('WD-GLT, descent', 'GST tune=False', 'Random')
+    """
+    return VARIED.get((method, variation)) or " ".join(filter(None, (method_name(method), variation)))
 
 
 def method_order(method: str) -> tuple[int, str]:
-    known = list(METHODS)
+    known = [*METHODS, *WITHOUT_COLOUR, *REFERENCES]
     return (known.index(method) if method in known else len(known), method)
 
 

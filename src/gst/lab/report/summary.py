@@ -9,7 +9,7 @@ from functools import cached_property
 from gst.base.stats import TOLERANCE, Difference, Stat, difference, largest_safe, paired, verdict
 from gst.lab.bench.rows import Row
 from gst.lab.bench.summary import by_seed
-from gst.lab.report.names import BACKBONES, MEASURES, method_order, parse_variation
+from gst.lab.report.names import BACKBONES, MEASURES, REFERENCES, method_order, parse_variation
 
 
 @dataclass(frozen=True, order=True)
@@ -54,7 +54,7 @@ class Study:
 
     def __init__(self, rows: Iterable[Row]) -> None:
         self.rows = sorted(rows, key=_row_order)
-        self.done = [row for row in self.rows if row.status == "done"]
+        self.done = [row for row in self.rows if row.status == "done" and row.method not in REFERENCES]
         self.failed = [row for row in self.rows if row.status != "done"]
 
     @cached_property
@@ -79,7 +79,7 @@ class Study:
 
     @cached_property
     def methods(self) -> list[str]:
-        return sorted({row.method for row in self.rows if row.method != "dense"}, key=method_order)
+        return sorted({row.method for row in self.rows if row.method not in ("dense", *REFERENCES)}, key=method_order)
 
     def methods_in(self, panel: Panel) -> list[str]:
         methods = {method for other, method, variation in self.curves if other == panel and not variation}
