@@ -10,18 +10,18 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from statistics import fmean
 
-from gst.base.stats import difference
 from gst.base.versions import is_current
 from gst.lab.bench.load import load_rows
 from gst.lab.bench.rows import Row
 from gst.lab.bench.summary import Line, efficiency, safe_sparsity, summarise
-from gst.lab.comparisons import frozen, leads, settings
+from gst.lab.comparisons import frozen, leads, loss, settings
 from gst.lab.markdown import markdown_table
 from gst.lab.report import figures, varied
 from gst.lab.report.names import EMPHASISED, method_name, method_order
 from gst.lab.report.paper import Claim, claims
 from gst.lab.report.sheet import sheet
 from gst.lab.report.summary import Study
+from gst.lab.verdicts import verdicts
 
 PART = re.compile(r"(<!-- ([\w+-]+(?: [\w-]+)*) -->\n).*?(<!-- end -->)", re.DOTALL)
 SMALL = ("Cora", "CiteSeer", "PubMed")
@@ -47,10 +47,12 @@ def main(record: str = "results", documents: str = "docs") -> None:
 
 
 def one_version_each(rows: list[Row]) -> list[Row]:
-    """Of each experiment and profile the rows by current code if all are, else those by earlier code."""
+    """Of each experiment, profile and panel the rows by current code if all are, else those by earlier code."""
     selected = []
-    for kind in dict.fromkeys((row.experiment, row.profile) for row in rows):
-        part = [row for row in rows if (row.experiment, row.profile) == kind]
+    parts: dict[tuple[str, ...], list[Row]] = {}
+    for row in rows:
+        parts.setdefault((row.experiment, row.profile, row.dataset, row.backbone), []).append(row)
+    for part in parts.values():
         current = [row for row in part if is_current(row.versions)]
         complete = _runs(current) == _runs(part)
         selected += current if complete else [row for row in part if not is_current(row.versions)]
@@ -65,6 +67,8 @@ def generate(part: str, rows: list[Row]) -> str:
     """The text of a part of a document: of one of our experiments, or of a table of the paper."""
     if part == "versions":
         return versions_text(rows)
+    if part == "verdicts":
+        return verdicts(rows)
     if part == "statements":
         return statements(rows)
     experiment, _, kind = part.partition(" ")
@@ -72,8 +76,6 @@ def generate(part: str, rows: list[Row]) -> str:
     selected = [row for row in rows if (row.experiment, row.profile) == (experiment, profile)]
     if kind in COMPARISONS:
         return COMPARISONS[kind](selected) if selected else NOTHING
-    if kind == "spectra":
-        return curves(selected, ("spectrum_top", "spectrum_bottom"), 2)
     if kind == "fresh and warm":
         return fresh_and_warm(selected)
     if kind == "overall":
@@ -82,15 +84,11 @@ def generate(part: str, rows: list[Row]) -> str:
         return safe_sparsities(selected)
     if kind.startswith("table"):
         return compare(selected, lambda claim: claim.table == f"Table {kind.removeprefix('table-')}")
-    return curves(selected, ("test", "retrain_test", "warm_test"))
+    raise ValueError(f"no part of the documents is called {part!r}")
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return markdown_table(head, rows) if rows else NOTHING
-
-
-def name(method: str, variation: str) -> str:
-    return " ".join(filter(None, (method_name(method), variation)))
 
 
 def mean(line: Line, column: str, digits: int = 1) -> str:
@@ -102,36 +100,6 @@ def mean(line: Line, column: str, digits: int = 1) -> str:
 
 def signed(value: float) -> str:
     return f"{value:+.1f}".replace("-", "−")
-
-
-def loss(values: list[float]) -> str:
-    """Mean ± half of its 95 % interval (Student's t), and the number of seeds if it is not five."""
-    if not values:
-        return "–"
-    return f"{difference(values)}{'' if len(values) == 5 else f' ({len(values)})'}"
-
-
-def curves(rows: list[Row], columns: tuple[str, ...], digits: int = 1) -> str:
-    """One folded table per graph, backbone and column, with methods as rows and sparsities as columns."""
-    lines = sorted(summarise(rows), key=lambda line: (line["dataset"], line["backbone"], method_order(line["method"])))
-    parts = []
-    for dataset, backbone in dict.fromkeys((line["dataset"], line["backbone"]) for line in lines):
-        part = [line for line in lines if (line["dataset"], line["backbone"]) == (dataset, backbone)]
-        sparsities = sorted({line["sparsity"] for line in part})
-        dense = mean(max(part, key=lambda line: line["seeds"]), "dense_test")
-        tables = []
-        for column in columns:
-            means: dict[str, dict[float, str]] = {}
-            for line in part:
-                if column in line:
-                    label = name(line["method"], line["variation"])
-                    means.setdefault(label, {})[line["sparsity"]] = mean(line, column, digits)
-            if means:
-                cells = [[label, *(values.get(s, "–") for s in sparsities)] for label, values in means.items()]
-                tables.append(table([f"`{column}`", *(f"{100 * s:.3g} %" for s in sparsities)], cells))
-        folded = f"<details><summary>{dataset}, {backbone}: dense {dense}; sparsity from left to right</summary>\n\n"
-        parts.append(folded + "\n".join(tables) + "\n</details>\n")
-    return "\n".join(parts) or NOTHING
 
 
 def fresh_and_warm(rows: list[Row]) -> str:
@@ -297,9 +265,18 @@ def statements(rows: list[Row]) -> str:
 
 def versions_text(rows: list[Row]) -> str:
     """Which experiments were measured by earlier code."""
-    old = sorted({row.experiment for row in rows if not is_current(row.versions)})
-    names = ", ".join(f"`{experiment}`" for experiment in old)
+    old = [row for row in rows if not is_current(row.versions)]
+    names = ", ".join(f"`{name}` ({_share(rows, old, name)})" for name in sorted({row.experiment for row in old}))
     return f"Measured by earlier versions of the code, to be repeated: {names}.\n" if old else "All by current code.\n"
+
+
+def _share(rows: list[Row], old: list[Row], experiment: str) -> str:
+    """How many of the panels of an experiment are by earlier code."""
+    panels, of_old = (
+        {(row.profile, row.dataset, row.backbone) for row in some if row.experiment == experiment}
+        for some in (rows, old)
+    )
+    return f"{len(of_old)} of {len(panels)} panels"
 
 
 def draw(rows: list[Row], folder: Path) -> None:
@@ -307,7 +284,7 @@ def draw(rows: list[Row], folder: Path) -> None:
     folder.mkdir(exist_ok=True)
 
     def study(experiment: str, datasets: Iterable[str] = ()) -> Study:
-        selected = [row for row in rows if row.experiment == experiment and row.profile != "smoke"]
+        selected = [row for row in rows if (row.experiment, row.profile) == (experiment, "quick")]
         return Study(row for row in selected if not datasets or row.dataset in datasets)
 
     fig1, small, large = study("fig1"), study("rq1", SMALL), study("rq1", ("Computers", "Physics"))

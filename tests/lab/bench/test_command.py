@@ -58,7 +58,7 @@ def test_missing_data_is_a_failure_with_a_reason(tmp_path, monkeypatch):
     assert len(summary["failed"]) == 3 * 8
 
 
-def _missing(dataset, root):
+def _missing(dataset, split, root):
     from gst.base.errors import InputError  # noqa: PLC0415
 
     raise InputError("no such data")
