@@ -9,7 +9,7 @@ def test_every_name_is_listed():
     table = datasets()
     assert all(isinstance(info, DatasetInfo) for info in table)
     names = "digits Cora CiteSeer PubMed Computers Photo CS Physics Tolokers Minesweeper Questions Roman-empire"
-    names = f"{names} Amazon-ratings Chameleon Squirrel"
+    names = f"{names} Amazon-ratings Chameleon Squirrel debian arxiv-citations"
     large = "ogbn-arxiv ogbn-proteins ogbn-products"
     random = "synthetic synthetic-arxiv synthetic-proteins synthetic-products"
     assert [info.name for info in table] == f"{names} {large} {random}".split()
