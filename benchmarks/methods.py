@@ -47,6 +47,8 @@ def measure(args: argparse.Namespace, table: Measurements) -> None:
                     for method, sparsity in runs(args):
                         key = dict(zip(KEY, (label, backbone, hidden, method, sparsity, seed), strict=True))
                         arguments = {**common, "sparsity": sparsity, "retrain": not args.no_retrain}
+                        if method == "gst":
+                            arguments["interval"] = TRAINING["sparse_epochs"] // 20  # 19 exchanges
                         table.measure(key, versions(data.name, backbone, "full", method), run, data, method, arguments)
 
 

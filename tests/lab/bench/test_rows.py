@@ -24,9 +24,10 @@ def test_rows_survive_a_csv_file(tmp_path_factory, text, number, count, facts):
 def test_columns_of_a_record():
     columns = (
         "experiment profile dataset backbone method sparsity seed variation status reason split edges_total "
-        "edges_kept metric val test retrain_val retrain_test warm_val warm_test frozen_val frozen_test dense_val dense_test "
-        "updates agreement seconds spectrum_top spectrum_bottom macs_dense macs_sparse macs_paper dense_ms sparse_ms "
-        "weight_sparsity facts versions code command environment finished key checksum"
+        "edges_kept metric val test retrain_val retrain_test warm_val warm_test frozen_val frozen_test "
+        "dense_val dense_test updates agreement seconds spectrum_top spectrum_bottom macs_dense macs_sparse "
+        "macs_paper dense_ms sparse_ms weight_sparsity facts versions code command environment finished key "
+        "checksum"
     )
     assert " ".join(WRITTEN) == columns
 
