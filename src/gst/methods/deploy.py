@@ -13,7 +13,8 @@ from gst.methods.found import Found
 from gst.methods.greedy.divergence import Target
 from gst.methods.greedy.path import Path, extend_path, make_search
 from gst.methods.registry import register
-from gst.nn.network import Network
+from gst.nn.network import Network, OwnNetwork
+from gst.nn.recognise import native
 from gst.storage.cache import Content
 from gst.storage.files import flatten, unflatten
 from gst.train.run import Run
@@ -75,7 +76,7 @@ class Deploy(LearnedSparsifier):
         network.module.eval()
         record = PathRecord()
         if 0 < num_kept < edges.num_edges:
-            record = find_path(run, network, num_kept)
+            record = find_path(run, searched(network), num_kept)
             scores = record.path.scores(num_kept, edges.num_edges).to(run.device)
         else:
             scores = torch.full((edges.num_edges,), float(num_kept > 0), dtype=torch.float64, device=run.device)
@@ -92,6 +93,13 @@ class Deploy(LearnedSparsifier):
             history=[mark for mark in record.history if _is_before(mark["kept"], num_kept, record.path.down)],
             agreement=run.agreement(logits),
         )
+
+
+def searched(network: Network) -> Network:
+    """The network in the form that the kernels read, if they can; else as it is."""
+    if not isinstance(network, OwnNetwork):
+        return network
+    return native(network.module, network.data) or network
 
 
 def _is_before(mark: int, num_kept: int, down: bool) -> bool:

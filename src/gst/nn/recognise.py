@@ -69,7 +69,9 @@ def native(model: nn.Module, data: Data) -> TapeNetwork | None:
         with undisturbed(model), torch.no_grad():
             tape = record(model, graph)
             loops = None if tape.weighted or "edge_weight" not in graph else _counted_loops(graph)
-            network = TapeNetwork(model, tape, as_features(graph.x, tape_dtype(tape)), loops)
+            sparse = all(s.kind == "linear" for s in tape.steps if 0 in s.sources)
+            x = as_features(graph.x, graph.x.dtype) if sparse else graph.x.to_dense()
+            network = TapeNetwork(model, tape, x, loops)
             half = torch.rand(graph.edge_index.shape[1], generator=generator(graph.edge_index.device)) < 0.5
             for columns in (torch.arange(half.numel()), half.nonzero().flatten()):
                 if not _agrees(network, graph.edge_subgraph(columns.to(graph.edge_index.device))):
@@ -93,11 +95,6 @@ def record(model: nn.Module, graph: Data) -> Tape:
     if not recorder.is_tracked(output):
         raise NotNativeError("does not return one row of numbers per node")
     return simplified(recorder.steps, recorder.register(output), bool(recorder.weighted))
-
-
-def tape_dtype(tape: Tape) -> torch.dtype:
-    """The dtype of the parameters."""
-    return next((t.dtype for step in tape.steps for t in step.tensors), torch.float32)
 
 
 def _counted_loops(graph: Data) -> Tensor:

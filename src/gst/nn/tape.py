@@ -129,33 +129,41 @@ class Tape:
     def outputs(self) -> int:
         return self.steps[-1].width
 
-    def rows_without_edges(self, x: Features) -> dict[int, Tensor]:
-        """The registers of level 0, by number: what does not depend on the edges (except the input itself)."""
-        rows: dict[int, Tensor] = {}
+    def rows_without_edges(self, x: Features) -> dict[int, Features]:
+        """The registers of level 0, by number: what does not depend on the edges."""
+        rows: dict[int, Features] = {}
         for number, step in enumerate(self.steps):
-            if self.levels[number] == 0 and step.kind != "input":
-                rows[number] = _local(step, [x if self.steps[s].kind == "input" else rows[s] for s in step.sources])
+            if self.levels[number] == 0:
+                rows[number] = x if step.kind == "input" else compute(step, [rows[s] for s in step.sources])
         return rows
 
     def run(self, x: Features, edges: EdgeSet, edge_values: Tensor | None = None) -> Tensor:
         """The output for all nodes, on these edges, each with its value (None: 1)."""
         rows: list[Features] = []
         for step in self.steps:
-            sources = [rows[s] for s in step.sources]
-            if step.kind == "input":
-                rows.append(x)
-            elif step.kind in ("sum", "scale", "attend"):
-                rows.append(along_edges(step, sources, edges, edge_values))  # type: ignore[arg-type]
-            else:
-                rows.append(_local(step, sources))
+            rows.append(
+                x if step.kind == "input" else compute(step, [rows[s] for s in step.sources], edges, edge_values)
+            )
         output = rows[-1]
         assert isinstance(output, Tensor)
         return output
 
-    def to(self, device: torch.device) -> "Tape":
-        """A copy on another device."""
-        steps = (replace(step, tensors=tuple(t.to(device) for t in step.tensors)) for step in self.steps)
+    def to(self, kind: torch.device | torch.dtype) -> "Tape":
+        """A copy on another device or in another precision."""
+        steps = (replace(step, tensors=tuple(t.to(kind) for t in step.tensors)) for step in self.steps)
         return replace(self, steps=tuple(steps))
+
+
+def compute(
+    step: Step, sources: list[Features], edges: EdgeSet | None = None, edge_values: Tensor | None = None
+) -> Tensor:
+    """One register on all nodes; ``edges`` are needed by sum, scale and attend."""
+    if step.kind not in ("sum", "scale", "attend"):
+        return _local(step, sources)
+    assert edges is not None
+    dense = [x for x in sources if isinstance(x, Tensor)]
+    assert len(dense) == len(sources), "the features themselves are summed: they must be dense"
+    return along_edges(step, dense, edges, edge_values)
 
 
 def _local(step: Step, sources: list[Features]) -> Tensor:

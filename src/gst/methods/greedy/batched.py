@@ -21,6 +21,7 @@ from gst.methods.greedy.divergence import Target
 from gst.methods.greedy.network_arrays import as_lists
 from gst.methods.greedy.walk import Incidence
 from gst.nn.network import NativeNetwork, Network
+from gst.nn.recognise import TapeNetwork
 
 ROUND_SHARE = 0.04  # edges that a round takes, as a share of the kept edges plus a fortieth of all
 BREADTH = 20  # candidates shortlisted per edge that a round takes
@@ -162,6 +163,8 @@ def num_hops(network: Network, edges: EdgeSet) -> int:
     """How far a change can travel: the number of times that the network passes messages."""
     if isinstance(network, NativeNetwork):
         return len(network.module.layers)
+    if isinstance(network, TapeNetwork):
+        return network.tape.depth
     calls: list[int] = []
     layers = [module for module in network.module.modules() if isinstance(module, MessagePassing)]
     hooks = [layer.register_propagate_forward_pre_hook(lambda *_: calls.append(1)) for layer in layers]

@@ -18,6 +18,7 @@ from gst.nn.backbones import Backbone
 from gst.nn.features import Features, linear
 from gst.nn.layers import Layer
 from gst.nn.network import NativeNetwork, Network
+from gst.nn.recognise import TapeNetwork
 
 CAP = 32  # kept arcs above which the propagation of a node is deferred to the next refresh
 NORMS = {"sum": SUM, "mean": MEAN, "symmetric": SYMMETRIC}
@@ -59,8 +60,12 @@ def all_known(networks: Sequence[Network]) -> bool:
     """Whether the kernels cover the networks: described layers of one class, with ReLU, or ELU after attention.
 
     In-degrees are stored once for all layers, so the diagonal must be the same for all, except for sums, which do not
-    depend on them. Attention is covered without skip connections and normalisation only.
+    depend on them. Attention is covered without skip connections and normalisation only. Of recognised models, those
+    that differ in nothing but their features.
     """
+    tapes = [network for network in networks if isinstance(network, TapeNetwork)]
+    if tapes:
+        return len(tapes) == len(networks) and all(network.tape is tapes[0].tape for network in tapes)
     modules = [network.module for network in networks if isinstance(network, NativeNetwork)]
     if len(modules) < len(networks) or not all(module.described for module in modules):
         return False

@@ -10,17 +10,20 @@ r"""Which edges does a trained network need? A greedy path by the divergence D_T
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from gst.graph.edgeset import EdgeSet
-from gst.methods.greedy.batched import BatchedSearch
+from gst.methods.greedy.batched import BatchedSearch, num_hops
 from gst.methods.greedy.divergence import Target
 from gst.methods.greedy.network_arrays import CAP, all_known, as_lists, as_model
+from gst.methods.greedy.tape_arrays import tape_model
 from gst.methods.greedy.walk import new_memory, walk
 from gst.nn.network import NativeNetwork, Network
+from gst.nn.recognise import TapeNetwork
 
 ROWS_PER_STEP = 2000.0  # that an early step may recompute on average, per network
 TOLERANCE = 0.003  # drift of an answer above which the candidates around it are tried again
@@ -49,11 +52,11 @@ class Path:
         """
         if (
             num_kept < MIN_SHARE_DOWN * edges.num_edges
-            or not isinstance(network, NativeNetwork)
+            or not isinstance(network, NativeNetwork | TapeNetwork)
             or not all_known([network])
         ):
             return cls()
-        return cls(down=mean_rows_per_trial(edges, len(network.module.layers)) <= ROWS_PER_STEP)
+        return cls(down=mean_rows_per_trial(edges, num_hops(network, edges)) <= ROWS_PER_STEP)
 
     def steps(self, num_kept: int, num_edges: int) -> int:
         """The number of steps to ``num_kept`` edges, or the number of edges kept after so many steps."""
@@ -148,7 +151,7 @@ class Search:
 
     def __init__(
         self,
-        networks: Sequence[NativeNetwork],
+        networks: Sequence[Network],
         edges: EdgeSet,
         wanted: list[Tensor],
         target: Target,
@@ -156,8 +159,14 @@ class Search:
         keep_mask: Tensor | None = None,
         cap: int = CAP,
     ) -> None:
+        tapes = [network for network in networks if isinstance(network, TapeNetwork)]
+        edges = tapes[0].counted(edges) if tapes else edges
         self.lists, self.incidence = as_lists(edges)
-        self.model = as_model(networks, edges, wanted, target, cap)
+        self.model: Any
+        if tapes:
+            self.model = tape_model(tapes, edges, wanted, target)
+        else:
+            self.model = as_model(networks, edges, wanted, target, cap)  # type: ignore[arg-type]
         self.prior = np.zeros(edges.num_edges) if prior is None else prior.double().cpu().numpy()
         self.keep_mask = np.zeros(edges.num_edges, bool)
         self._sign = 0.0

@@ -25,6 +25,8 @@ from gst.methods.greedy.arrays import Layers, Lists, State, Trial, compiled
 from gst.methods.greedy.attention import apply_attention, change_attention, refresh_attention
 from gst.methods.greedy.kernels import apply, change
 from gst.methods.greedy.refresh import refresh
+from gst.methods.greedy.tape_kernels import apply_tape, change_tape, refresh_tape
+from gst.methods.greedy.tape_layout import TapeLayers
 
 FEW_EDGES = 32  # at a node; beyond that, its limit of drift grows in proportion to their number
 EARLY = 20  # the row budget of a step is halved when a twentieth of the edges is kept
@@ -65,20 +67,30 @@ def new_memory(num_edges: int, num_nodes: int) -> Memory:
     return Memory(np.full(num_edges, np.nan), np.zeros(num_nodes), counters)
 
 
-def _by_kind(linear: Callable[..., Any], attention: Callable[..., Any]) -> Callable[[Layers], Callable[..., Any]]:
-    """Picks one of two kernels by the type of the layers at compile time, so that the other one is not compiled."""
+def _by_kind(*kernels: Callable[..., Any]) -> Callable[[Layers], Callable[..., Any]]:
+    """Picks one of three kernels by the type of the layers at compile time, so that the others are not compiled."""
+    linear, attention, tape = kernels
 
     def pick(layers: Layers) -> Callable[..., Any]:
+        if isinstance(layers, TapeLayers):
+            return tape
         return linear if layers.heads is None else attention
 
-    kinds = (lambda layers: linear), (lambda layers: attention)
-    overload(pick, inline="always")(lambda layers: kinds[layers.types[layers.fields.index("heads")] != types.none])
+    kinds = (lambda layers: linear), (lambda layers: attention), (lambda layers: tape)
+    overload(pick, inline="always")(lambda layers: kinds[_kind_of(layers)])
     return pick
 
 
-_change = _by_kind(change, change_attention)
-_apply = _by_kind(apply, apply_attention)
-_refresh = _by_kind(refresh, refresh_attention)
+def _kind_of(layers: Any) -> int:
+    """0, 1 or 2 for the numba type of Layers without heads, Layers with heads, TapeLayers."""
+    if "heads" not in layers.fields:
+        return 2
+    return int(layers.types[layers.fields.index("heads")] != types.none)
+
+
+_change = _by_kind(change, change_attention, change_tape)
+_apply = _by_kind(apply, apply_attention, apply_tape)
+_refresh = _by_kind(refresh, refresh_attention, refresh_tape)
 
 
 @macro
