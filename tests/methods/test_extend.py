@@ -40,7 +40,14 @@ def pairs_of(graph):
 @pytest.mark.parametrize("kind", [{}, {"directed": True}, {"loops": True, "duplicates": True}, {"weighted": True}])
 @pytest.mark.parametrize(
     ("method", "rule"),
-    [("gst", "auto"), ("gst", "greedy"), ("scan", "auto"), ("random", "agreement"), ("rigl", "random")],
+    [
+        ("gst", "auto"),
+        ("gst", "greedy"),
+        ("scan", "auto"),
+        ("random", "agreement"),
+        ("rigl", "random"),
+        ("gst", "local"),
+    ],
 )
 def test_the_budget_is_exact_and_old_decisions_stand(method, rule, kind):
     before, data = grown(**kind)
@@ -174,3 +181,16 @@ def test_what_is_no_grown_graph_is_refused():
         result.extend(data, "best")
     with pytest.raises(InputError, match="does not score graphs alone"):
         result.extend(data, "method")
+
+
+@pytest.mark.parametrize("by", ["pairs", "arcs"])
+def test_an_engine_that_is_updated_gives_the_graph_that_extending_gives(by):
+    before, data = grown()
+    result = gst.sparsify(before, "deploy", by=by, sparsity=0.4, **taken("deploy", FEW))
+    engine = result.engine(updates=True)
+    new = data.edge_index[:, (data.edge_index >= 22).any(0)]
+    engine.update(add=new, new_nodes=data.x[22:])
+    start, source, _ = engine.state.arcs.packed(30)
+    target = torch.repeat_interleave(torch.arange(30), torch.from_numpy(start).diff())
+    arcs = set(zip(source.tolist(), target.tolist(), strict=True))
+    assert arcs == set(map(tuple, result.extend(data, "local").graph.edge_index.t().tolist()))

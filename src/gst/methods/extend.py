@@ -12,16 +12,18 @@ from gst.base.errors import InputError
 from gst.base.modes import plain_torch, without_inference_tensors
 from gst.graph.edgeset import EdgeSet
 from gst.graph.select import top_k
+from gst.inference.serving.base import agreement, probabilities
 from gst.methods.greedy.divergence import Target
 from gst.methods.greedy.path import make_search
 from gst.methods.greedy.prior import edge_agreement, local_rank
 from gst.methods.registry import METHODS
+from gst.methods.removed import Removed
 from gst.nn.network import Network
 from gst.train.models import build_network
 from gst.train.settings import Training
 from gst.train.task import SPLITS, Task
 
-Rule = Literal["auto", "method", "greedy", "agreement", "random"]
+Rule = Literal["auto", "method", "greedy", "agreement", "local", "random"]
 _SCORES = tuple(f"{model}{part}" for model in ("", "retrain_", "dense_") for part in ("val", "test"))
 _OUTDATED = (*_SCORES, "agreement", "inference", "seconds", "out")  # metrics of the graph before it grew
 
@@ -34,6 +36,7 @@ class Extension:
     edge_mask: Tensor
     scores: Tensor
     metrics: dict[str, Any]
+    removed: Removed
 
 
 @plain_torch()
@@ -80,6 +83,7 @@ def extend(
         edge_mask=edges.to_columns(keep_mask, True),
         scores=edges.to_columns(scores, torch.inf),
         metrics=grown,
+        removed=Removed.of(data, edges.to_columns(keep_mask, True)),
     )
 
 
@@ -127,12 +131,16 @@ def _method_scores(metrics: Mapping[str, Any], edges: EdgeSet, seed: int) -> Ten
 def _model_scores(
     network: Network, data: Data, edges: EdgeSet, kept: Tensor, new: Tensor, num_added: int, rule: str
 ) -> Tensor:
-    """One per edge by what the model answers on the dense graph; the highest of the new ones come first."""
+    """One per edge by what the model answers; the highest of the new ones come first."""
     with torch.no_grad():
-        logits = network.logits(edges)
+        logits = network.logits(edges.subset(kept) if rule == "local" else edges)
     task = _task(data, logits.shape[1])
     if rule == "greedy":
         return greedy_scores(network, edges, logits, kept, new, num_added, task.multilabel)
+    if rule == "local":  # as an engine ranks them: new nodes have no edges yet and answer by their features alone
+        p = probabilities(logits.numpy(), task.multilabel)
+        u, v = edges.pairs.numpy()
+        return torch.from_numpy(agreement(p[u], p[v], task.multilabel)).double()
     return local_rank(edges, edge_agreement(edges, logits, task)).double()
 
 

@@ -14,10 +14,12 @@ from torch_geometric.data import Data
 from gst.base.arguments import as_path
 from gst.base.errors import InputError
 from gst.base.modes import plain_torch
+from gst.graph.edgeset import EdgeSet
 from gst.inference.compiled import Compiled, compile_model
-from gst.inference.serving import Engine, make_engine
+from gst.inference.serving import Decisions, Engine, make_engine
 from gst.methods.extend import Rule, extend
 from gst.methods.found import Found
+from gst.methods.removed import FILED, Removed, unpack_removed
 from gst.storage import files, run_folder
 from gst.storage.graph_file import pack_graph, unpack_graph
 from gst.storage.run_metrics import check_metrics
@@ -38,6 +40,7 @@ class Result:
     training: Training
     batching: Batching
     own_model: bool = False
+    removed: Removed | None = None  # the other columns of the dense graph; None in a run saved by an earlier gst
 
     @classmethod
     def measured(
@@ -82,6 +85,7 @@ class Result:
             training=run.training,
             batching=run.batching,
             own_model=run.model is not None,
+            removed=Removed.of(run.data, edges.to_columns(keep_mask, True)) if found.graph is None else None,
         )
 
     @property
@@ -98,6 +102,7 @@ class Result:
         model = self._model()
         tensors, attributes = pack_graph(self.graph)
         tensors |= {"edge_mask": self.edge_mask, "scores": self.scores}
+        tensors |= {} if self.removed is None else self.removed.pack()
         facts = {"own_model": self.own_model, "metrics": self.metrics, "settings": self.settings}
         parts = {"graph": files.pack(tensors, attributes), "model": files.pack(model.state_dict())}
         return run_folder.write(folder, facts, parts)
@@ -113,8 +118,9 @@ class Result:
                 that the run has seen.
             rule: how the new edges are ranked. ``"method"``: by the scores of the topology method on the grown graph;
                 ``"greedy"``: the edge next that brings the model's answers closest to those on the dense graph;
-                ``"agreement"``: every node keeps the neighbours that the model gives the same answer; ``"random"``: a
-                control. ``"auto"``: method for topology methods, greedy for those that train a model.
+                ``"agreement"``: every node keeps the neighbours that the model gives the same answer; ``"local"``: as
+                ``engine.update`` does, by the agreement of the answers without the new edges; ``"random"``: a control.
+                ``"auto"``: method for topology methods, greedy for those that train a model.
         """
         grown = extend(self.graph, self.metrics, self.model, self.training, data, rule)
         return replace(self, **vars(grown))
@@ -141,11 +147,13 @@ class Result:
         if "edge_mask" not in tensors or "scores" not in tensors:
             raise InputError(f"{graph_path} has no edge_mask or no scores: it is not the graph of a run")
         mask, scores = tensors.pop("edge_mask"), tensors.pop("scores")
+        removed = {name: tensors.pop(name) for name in FILED if name in tensors}
         graph = unpack_graph(tensors, attributes, graph_path)
         if mask.dtype != torch.bool or mask.dim() != 1 or scores.shape != mask.shape:
             raise InputError(f"{graph_path}: edge_mask and scores have no value for each column of the dense graph")
         if int(mask.sum()) != graph.edge_index.shape[1]:
             raise InputError(f"{graph_path}: edge_mask keeps {int(mask.sum())} columns, edge_index has others")
+        others = unpack_removed(removed, mask, int(graph.num_nodes), graph_path)
         state, _ = files.parse(model_content, model_path, sealed=sealed)
         own_model = bool(run.get("own_model"))
         if not own_model:
@@ -157,9 +165,11 @@ class Result:
                 reason = str(error).splitlines()[-1].strip()
                 raise InputError(f"{model_path} does not fit the model: {reason}") from None
             model.eval()
-        return cls(graph, mask, scores, metrics, model, training, batching, own_model)
+        return cls(graph, mask, scores, metrics, model, training, batching, own_model, others)
 
-    def engine(self, features: str | PathLike[str] | None = None, products: bool = False) -> Engine:
+    def engine(
+        self, features: str | PathLike[str] | None = None, products: bool = False, updates: bool = False
+    ) -> Engine:
         """Answers by node: ``engine(nodes)`` reads only what these answers depend on in the sparse graph.
 
         A native model runs in compiled kernels; any other module runs as it is on the extracted part of the graph
@@ -168,6 +178,7 @@ class Result:
         Args:
             features: an ``.npy`` file with the features in float32, which is mapped into memory and read where needed.
             products: keep X·W of the first layer for all nodes: more memory, less time.
+            updates: also keep what ``engine.update`` needs to change the graph: all edges, and the run's answers.
 
         >>> import gst
         >>> data = gst.load("synthetic:nodes=200,degree=8")
@@ -176,7 +187,22 @@ class Result:
         >>> engine([3, 7]).shape, engine.reads(3).nodes < 50
         (torch.Size([2, 4]), True)
         """
-        return make_engine(self._model(), self.graph, features=features, products=products)
+        decisions = self.decisions() if updates else None
+        return make_engine(self._model(), self.graph, features=features, products=products, decisions=decisions)
+
+    def decisions(self) -> Decisions:
+        """Every edge of the dense graph, whether it was kept, and its score."""
+        if self.removed is None:
+            raise InputError("this result does not hold the edges that were removed: run it again with this gst")
+        index, weight = self.removed.dense(self.graph, self.edge_mask)
+        edges = EdgeSet.from_edge_index(index, int(self.graph.num_nodes), weight, self.metrics["by"])
+        columns = edges.column_edge >= 0
+        kept = torch.zeros(edges.num_edges, dtype=torch.bool)
+        scores = torch.zeros(edges.num_edges, dtype=torch.float64)
+        kept[edges.column_edge[columns]] = self.edge_mask[columns]
+        scores[edges.column_edge[columns]] = self.scores[columns].double()
+        y = self.graph.get("y")
+        return Decisions(edges, kept, scores, multilabel=y is not None and y.dim() == 2 and y.shape[1] > 1)
 
     def _model(self) -> nn.Module:
         if self.model is None:

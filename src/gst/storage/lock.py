@@ -101,3 +101,13 @@ def is_left_behind(handle: int) -> bool:
     except OSError:
         return False
     return fcntl is not None
+
+
+def take(handle: int) -> bool:
+    """Locks an open file until it is closed or this process ends; False if another one has locked it."""
+    try:
+        if fcntl is not None:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

@@ -1,7 +1,7 @@
 """The engine: answers of single nodes from their receptive field in the sparse graph."""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,11 +13,14 @@ from torch import Tensor
 from gst.base.arguments import as_path
 from gst.base.errors import InputError
 from gst.base.text import shown
+from gst.inference.serving.change import Change, Pairs
 from gst.inference.serving.field import count_stored, receptive_field
 from gst.inference.serving.kernel import answer
+from gst.inference.serving.living import Living, Outcome
 from gst.inference.serving.lock import Reading
 from gst.inference.serving.state import State
-from gst.inference.serving.stored import pack_native, write
+from gst.inference.serving.stored import pack_living, pack_native, write
+from gst.storage.journal import Journal
 
 Ids = int | Sequence[int] | np.ndarray | Tensor
 
@@ -58,6 +61,25 @@ class Engine:
         """Writes one file for :func:`gst.load_engine`, in one step; of a module that is not native, no code."""
         raise NotImplementedError
 
+    def update(
+        self,
+        add: Pairs | None = None,
+        remove: Pairs | None = None,
+        x: Mapping[int, Any] | None = None,
+        new_nodes: Any = None,
+        weight: Any = None,
+    ) -> Outcome:
+        """Changes the graph and its features; each edge is kept or removed by the rule in :mod:`.living`.
+
+        Args:
+            add: pairs (u, v), or an ``edge_index`` tensor; in an undirected graph both directions are meant.
+            remove: the same of edges that go, kept or not.
+            x: features by node.
+            new_nodes: features of new nodes, one row each; they get the next numbers.
+            weight: one for each of ``add``, in a graph with edge weights.
+        """
+        raise InputError("this engine cannot change its graph: result.engine(updates=True) of a native model can")
+
     def given(self, ids: np.ndarray, x: Any) -> np.ndarray:
         """Features for one call, checked."""
         values = x.detach().cpu().to_dense() if isinstance(x, Tensor) else torch.as_tensor(np.asarray(x))
@@ -93,8 +115,11 @@ class NativeEngine(Engine):
 
     native = True
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: State, living: Living | None = None) -> None:
         self.state = state
+        self.living = living
+        self._writer = threading.Lock()
+        self._journal: Journal | None = None
         self.inputs = state.inputs
         self.lock = Reading()
         self._local = threading.local()
@@ -119,6 +144,70 @@ class NativeEngine(Engine):
         if nodes < 0:
             raise out_of_range(int(ids[arcs]), self.num_nodes)
         return out, nodes, arcs
+
+    def update(
+        self,
+        add: Pairs | None = None,
+        remove: Pairs | None = None,
+        x: Mapping[int, Any] | None = None,
+        new_nodes: Any = None,
+        weight: Any = None,
+    ) -> Outcome:
+        if self.living is None:
+            return super().update()
+        change = Change.of(self.inputs, add, remove, x, new_nodes, weight)
+        with self._writer:
+            self.living.check(change)
+            if self._journal is not None:
+                self._journal.append(self.version + 1, change.as_json())
+            with self.lock.writing:
+                return self.living.apply(change)
+
+    def keep_journal(self, path: str | PathLike[str]) -> int:
+        """Makes changes durable: from now on each is on disk before it is made.
+
+        Changes that the file has already, of an earlier process, are made at once; their number is returned. The file
+        belongs to this engine's run, and only one process may have it.
+        """
+        if self.living is None or self._journal is not None:
+            raise InputError("a journal is for an engine made with updates=True, and it has one at most")
+        with self._writer:
+            journal = Journal(as_path("journal", path), self.state.identity)
+            try:
+                return self._replay(journal)
+            except BaseException:
+                journal.close()
+                raise
+
+    def _replay(self, journal: Journal) -> int:
+        assert self.living is not None
+        made = 0
+        for version, described in journal.changes:
+            if version <= self.version:
+                continue  # the engine was saved after it
+            if version != self.version + 1:
+                raise InputError(f"{journal.path} goes on at change {version}, the engine is at {self.version}")
+            change = Change.of(self.inputs, **described)
+            self.living.check(change)
+            with self.lock.writing:
+                self.living.apply(change)
+            made += 1
+        self._journal = journal
+        return made
+
+    def close(self) -> None:
+        """Ends the journal, so that another engine may have it."""
+        with self._writer:
+            if self._journal is not None:
+                self._journal.close()
+                self._journal = None
+
+    def rebuilt(self) -> "NativeEngine":
+        """An engine for the same graph that is built from scratch: what one that was changed must equal."""
+        if self.living is None:
+            return NativeEngine(self.state.rebuilt())
+        living = self.living.rebuilt()
+        return NativeEngine(living.state, living)
 
     def _mark(self) -> np.ndarray:
         """Scratch space of this thread."""
@@ -152,8 +241,11 @@ class NativeEngine(Engine):
 
     def save(self, path: str | PathLike[str]) -> Path:
         target = as_path("path", path)
-        with self.lock:
-            write(target, *pack_native(self.state))
+        with self._writer:  # nobody changes the graph meanwhile, everybody may read it
+            tensors, metadata = pack_native(self.state)
+            if self.living is not None:
+                tensors, metadata = (a | b for a, b in zip((tensors, metadata), pack_living(self.living), strict=True))
+            write(target, tensors, metadata)
         return target
 
 

@@ -1,32 +1,51 @@
 """Making an engine: from a model and a graph, or from a file."""
 
+from dataclasses import dataclass
 from os import PathLike
 
 import numpy as np
-from torch import nn
+from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from gst.base.arguments import as_path
 from gst.base.errors import InputError
+from gst.graph.edgeset import EdgeSet
+from gst.inference.serving.base import Base
 from gst.inference.serving.describe import is_native
 from gst.inference.serving.engine import Engine, NativeEngine
 from gst.inference.serving.features import mapped, pack_features
+from gst.inference.serving.living import Living
 from gst.inference.serving.module_engine import ModuleEngine
 from gst.inference.serving.state import State
-from gst.inference.serving.stored import EngineFile, read_module, read_native
+from gst.inference.serving.stored import EngineFile, read_living, read_module, read_native
 from gst.nn.backbones import Backbone
 from gst.nn.features import as_features
 
 MMAP = "mmap"  # features=: those in the file of the engine itself, mapped
 
 
+@dataclass(frozen=True)
+class Decisions:
+    """What a run decided: which of the edges of its dense graph it kept, and in which order it wanted them."""
+
+    edges: EdgeSet
+    keep_mask: Tensor  # [E]
+    scores: Tensor  # [E]
+    multilabel: bool = False
+
+
 def make_engine(
-    model: nn.Module, graph: Data, *, features: str | PathLike[str] | None = None, products: bool = False
+    model: nn.Module,
+    graph: Data,
+    *,
+    features: str | PathLike[str] | None = None,
+    products: bool = False,
+    decisions: Decisions | None = None,
 ) -> Engine:
     """An engine for any model and any graph; see :meth:`gst.Result.engine`."""
     if not is_native(model):
-        if features is not None or products:
-            raise InputError("features= and products= are for native models: this one reads graph.x")
+        if features is not None or products or decisions is not None:
+            raise InputError("features=, products= and updates= are for native models: this one reads graph.x")
         return ModuleEngine(model, graph)
     assert isinstance(model, Backbone)
     shape = (int(graph.num_nodes), model.stack[0].weight.shape[0])
@@ -34,7 +53,13 @@ def make_engine(
     state = State.of(model, graph, x)
     if products:
         state.tabulate()
-    return NativeEngine(state)
+    engine = NativeEngine(state)
+    if decisions is not None:
+        state.identify()
+        logits = engine(np.arange(state.num_nodes)).numpy()
+        kept, scores = decisions.keep_mask.numpy(), decisions.scores.double().numpy()
+        engine.living = Living(Base.of(decisions.edges, kept, scores, logits, decisions.multilabel), state)
+    return engine
 
 
 def load_engine(
@@ -61,4 +86,5 @@ def load_engine(
     if features not in (None, MMAP):
         assert features is not None
         others = mapped(features, file.number("nodes", 0), int(file.array("network/width", np.int64, -1)[0]))
-    return NativeEngine(read_native(file, others))
+    state = read_native(file, others)
+    return NativeEngine(state, read_living(file, state))

@@ -10,7 +10,9 @@ from torch_geometric.data import Data
 
 from gst.base.errors import DamagedError, InputError
 from gst.inference.serving.arrays import Features, Network
+from gst.inference.serving.base import Base
 from gst.inference.serving.features import pack_csr, pack_dense
+from gst.inference.serving.living import Living
 from gst.inference.serving.rows import fixed
 from gst.inference.serving.state import State
 from gst.storage import files
@@ -38,7 +40,54 @@ def pack_native(state: State) -> Content:
         arrays["features/dense"] = state.dense_rows(np.arange(nodes))
     described = {"nodes": nodes, "floor": state.floor, "products": graph.features.products.shape[0] > 0}
     tensors = {name: torch.from_numpy(np.ascontiguousarray(array)) for name, array in arrays.items()}
-    return tensors, {"kind": "native", **described, "version": state.version}
+    return tensors, {"kind": "native", **described, "version": state.version, "identity": state.identity}
+
+
+def pack_living(living: Living) -> Content:
+    """What later changes need."""
+    base, (present, added) = living.base, living.snapshot()
+    sides = 2 if base.pairs else 1
+    weights = np.array(list(added.values()), np.float32).reshape(-1, sides)
+    arrays = {"keys": base.keys, "rank": base.rank, "probabilities": base.probabilities, "present": present}
+    arrays |= {"added": np.array(list(added), np.int64), "added_weights": weights}
+    if base.weights is not None:
+        arrays["weights"] = base.weights
+    described = {name: getattr(base, name) for name in ("num_kept", "sparsity", "pairs", "symmetric", "multilabel")}
+    tensors = {f"living/{name}": torch.from_numpy(np.ascontiguousarray(array)) for name, array in arrays.items()}
+    return tensors, {"living": described}
+
+
+def read_living(file: "EngineFile", state: State) -> Living | None:
+    """What :func:`pack_living` packed; None if the engine was made for answers alone."""
+    described: Any = file.metadata.get("living")
+    if described is None:
+        return None
+    names = {"num_kept": int, "sparsity": float, "pairs": bool, "symmetric": bool, "multilabel": bool}
+    whole = isinstance(described, dict) and all(type(described.get(name)) is kind for name, kind in names.items())
+    file.check(whole, "its edges are not described")
+    keys, rank = (file.array(f"living/{name}", np.int64, -1) for name in ("keys", "rank"))
+    ordered = rank.size == keys.size and np.array_equal(np.sort(rank), np.arange(rank.size))
+    ascending = bool((np.diff(keys) > 0).all()) and 0 <= described["num_kept"] <= keys.size
+    file.check(ordered and ascending and 0 <= described["sparsity"] <= 1, "its edges have no order")
+    outputs, sides = int(state.graph.network.width[-1]), 2 if described["pairs"] else 1
+    probabilities = file.array("living/probabilities", np.float32, -1, outputs)
+    present = file.array("living/present", np.bool_, keys.size)
+    added = file.array("living/added", np.int64, -1)
+    weights = file.array("living/added_weights", np.float32, added.size, sides)
+    for each in (keys, added):
+        file.check(_inside(each, state.num_nodes), "its edges are not in the graph")
+    file.check(probabilities.shape[0] <= state.num_nodes, "it has answers of more nodes than there are")
+    of_arcs = file.array("living/weights", np.float32, sides, keys.size) if "living/weights" in file.arrays else None
+    base = Base(keys=keys, rank=rank, weights=of_arcs, probabilities=probabilities, **described)
+    living = Living(base, state)
+    living.restore(present, dict(zip(added.tolist(), map(tuple, weights.tolist()), strict=True)))
+    return living
+
+
+def _inside(keys: np.ndarray, nodes: int) -> bool:
+    """Whether both ends of all edges are nodes."""
+    u, v = keys >> 32, keys & 0xFFFFFFFF
+    return bool(((keys >= 0) & (u < nodes) & (v < nodes)).all())
 
 
 def pack_module(graph: Data, model: nn.Module) -> Content:
@@ -147,6 +196,7 @@ def read_native(file: EngineFile, features: Features | None) -> State:
     x = file.features(nodes, int(network.width[0])) if features is None else features
     state = State.assembled(network, fixed(start, source, weight), own, x, new_own, floor)
     state.version = file.number("version", 0)
+    state.identity = str(file.metadata.get("identity"))
     if file.metadata.get("products"):
         state.tabulate()
     return state
