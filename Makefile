@@ -47,8 +47,7 @@ $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt torch
 	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e ".[dev]"
-	@echo "compiling kernels, once"
-	$(BIN)/gst bench rq1 --profile smoke --only method=gst,method=deploy,backbone=gcn,backbone=gat,sparsity=0.8 --db $(VENV)/first.db --quiet > $(VENV)/first.log
+	$(BIN)/gst warmup
 	touch $@
 
 # an extra, for the kills of its workers

@@ -17,7 +17,7 @@ from gst.base.errors import InputError
 from gst.base.names import resolve_name
 from gst.base.text import as_cell, from_cell, message, printable, shorten
 from gst.cli import console
-from gst.cli import main as cli
+from gst.cli import run as run_command
 from gst.lab.bench.rows import Row, read_csv, write_csv
 from gst.lab.report.latex import escape
 from gst.storage import checkpoint, files
@@ -175,7 +175,7 @@ def test_a_folder_with_a_name_like_markup_is_resumed(call, tmp_path, monkeypatch
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:  # the state is written, the result is not
-        patched.setattr(cli, "inference_times", stop)
+        patched.setattr(run_command, "inference_times", stop)
         assert call(*command, "--out", out)[0] == 130
     code, shown, err = call("run", "--resume", out)
     assert code == 0 and f"resuming the unfinished run in {out}" in err and f"saved to {out}" in shown

@@ -5,11 +5,10 @@ import stat
 from pathlib import Path
 
 import pytest
-from typer.main import get_command
 
 import gst
 from gst.base.errors import InputError
-from gst.cli.main import app
+from gst.cli.main import load_commands
 from gst.lab.bench.record import write_record
 from gst.lab.bench.rows import Row, read_csv, write_csv
 from gst.storage import files
@@ -66,7 +65,7 @@ def test_links_devices_pipes_and_folders_are_never_replaced(call, command, tmp_p
 
 
 def test_every_output_of_the_command_line_has_a_force():
-    for name, command in get_command(app).commands.items():
+    for name, command in load_commands().items():
         options = {option for parameter in command.params for option in parameter.opts}
         assert "--force" in options or not options & {"-o", "--output"}, name
 

@@ -84,7 +84,7 @@ def test_seconds_between_states_are_finite(call, tmp_path):
         (["run", "--method", "x" * 5000, "--dataset", "digits", "--sparsity", 0.5], "unknown method 'xxx"),
         (["search", "--dataset", "digits", "--seeds", 10**12], "--seeds"),
         (["bench", "rq1", "--seeds", 10**12], "--seeds"),
-        (["x" * 5000], "No such command"),
+        (["x" * 5000], "unknown command"),
     ],
     ids=lambda value: value[:20] if isinstance(value, str) else None,
 )

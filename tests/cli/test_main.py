@@ -11,7 +11,7 @@ from torch_geometric.data import Data
 
 import gst
 from graphs import random_graph
-from gst.cli import main as cli
+from gst.cli import run as run_command
 from gst.cli.options import method_options
 
 PLAIN = ["--hidden", "8", "--anchor-epochs", "3", "--sparse-epochs", "4"]
@@ -220,7 +220,7 @@ def test_interrupt_is_130(call, own, monkeypatch):
     def interrupt(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli, "make_method", interrupt)
+    monkeypatch.setattr(run_command, "make_method", interrupt)
     code, _, err = call("run", "--dataset", own, "--sparsity", 0.5)
     assert code == 130 and err.endswith("gst: interrupted\n")
 

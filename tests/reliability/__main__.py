@@ -107,7 +107,10 @@ def _fuzz(name: str, examples: float, seconds: float, seed: int) -> dict[str, Co
 
 
 def in_process(trial: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """The result of a trial in a process of its own: once this process had trained, forks of it could not."""
+    """The result of a trial in a process of its own: once this process had trained, forks of it could not.
+
+    A trial that fails itself (it has printed why) does not stop the others.
+    """
     here, there = FORK.Pipe(duplex=False)
     process = FORK.Process(target=lambda: there.send(trial()))
     process.start()
@@ -115,7 +118,7 @@ def in_process(trial: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     try:
         return here.recv()
     except EOFError:
-        sys.exit(1)  # it has printed why
+        return {"crashed": {}}
     finally:
         process.join()
 
@@ -127,7 +130,8 @@ def try_save(root: Path) -> dict[str, Any]:
 
 def wrong(summary: dict[str, Any]) -> list[str]:
     """The trials that failed."""
-    failed = []
+    failed = [f"{name} itself" for name in TRIALS if "crashed" in summary.get(name, {})]
+    summary = {name: seen for name, seen in summary.items() if f"{name} itself" not in failed}
     for job, seen in summary.get("kills", {}).items():
         bad = seen["failed_resumes"] + seen["different_results"] + seen["unreadable_states"]
         failed += [f"kills of {job}"] if bad else []

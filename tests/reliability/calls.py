@@ -72,6 +72,7 @@ def _is_json(call: Ended) -> bool:
 
 def run_calls(count: int, seed: int, root: Path) -> dict[str, Any]:
     """``count`` random calls, two at a time, each in its own process; counts, peaks and everything that went wrong."""
+    wordings.commands()  # imports them here, and not in every fork
     for arguments in wordings.KINDS:  # compiling the kernels, once per machine, would take longer than a call may
         assert call(arguments, root, timeout=10 * TIMEOUT).code == 0, arguments
     with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("fork")) as pool:

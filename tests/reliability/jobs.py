@@ -19,6 +19,7 @@ from gst.cli import main as cli
 from gst.storage import files
 from reliability.alike import CLOCKS, untimed
 
+cli.load_commands()  # imports them here, and not in every fork
 SHORT = "--hidden 8 --anchor-epochs 15 --sparse-epochs 20"
 FEW = "--hidden 8 --anchor-epochs 10 --sparse-epochs 10"
 SMALL = "--dataset synthetic:nodes=150,degree=6"

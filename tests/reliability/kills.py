@@ -12,6 +12,7 @@ import sys
 import time
 import traceback
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 import torch
@@ -71,7 +72,7 @@ def kill_after(child: int, seconds: float, folder: Path, phase: str) -> int:
     """Kills a child after some seconds, counted from the first state of ``phase`` if it is given; its exit code."""
     deadline = math.inf if phase else time.perf_counter() + seconds
     while (ended := os.waitpid(child, os.WNOHANG))[0] == 0:
-        if deadline == math.inf and any((folder / "checkpoint").glob(f"{phase}.[ab].*")):
+        if phase and deadline == math.inf and _begun(folder, phase):
             deadline = time.perf_counter() + seconds
         if time.perf_counter() >= deadline:
             os.kill(child, signal.SIGKILL)
@@ -79,6 +80,13 @@ def kill_after(child: int, seconds: float, folder: Path, phase: str) -> int:
             break
         time.sleep(0.002)
     return os.waitstatus_to_exitcode(ended[1])
+
+
+def _begun(folder: Path, phase: str) -> bool:
+    """Whether a state of this phase is on disk; the child removes the folder when it is done."""
+    with suppress(FileNotFoundError):
+        return any((folder / "checkpoint").glob(f"{phase}.[ab].*"))
+    return False
 
 
 def uninterrupted(job: str, folder: Path) -> float:
@@ -101,15 +109,16 @@ def kill_at_random(job: str, kills: int, root: Path, seed: int = 0) -> dict[str,
     calls, expected = int(twin.with_suffix(".calls").read_text()), JOBS[job].outcome(reference)
     details = differences(JOBS[job].outcome(twin), expected)
     different = len(details[:1])
-    killed = broken = finished = 0
+    killed = broken = finished = missed = 0
     phases: Counter[str] = Counter()
     failures: list[str] = []
     while len(failures) < MAX_SHOWN and (killed < kills or (aim and not phases[aim] and killed < kills + MAX_SHOWN)):
         folder = root / f"{job}-{finished}"
         while True:
-            aimed = aim if not phases[aim] and killed < kills + MAX_SHOWN else ""
+            reached = aim and _begun(folder, aim)  # its states stay on disk: only a fresh run can be hit in that phase
+            aimed = aim if not (reached or phases[aim]) and killed < kills + MAX_SHOWN else ""
             amid = 0 if aimed or killed >= kills else rng.randint(0, 1) * rng.randint(1, calls)
-            seconds = rng.uniform(0, length / 10 if aimed else length)
+            seconds = rng.uniform(0, length / (10 + 10 * missed) if aimed else length)
             if amid or not (aimed or killed < kills):
                 seconds = math.inf
             ended = kill_after(start(job, folder, dies=amid), seconds, folder, aimed)
@@ -117,6 +126,7 @@ def kill_at_random(job: str, kills: int, root: Path, seed: int = 0) -> dict[str,
                 break
             killed += 1
             phases[newest_phase(folder)] += 1
+            missed += bool(aimed) and not phases[aim]
             broken += unreadable(folder)
         if ended:
             failures.append(f"exit code {ended}: {last_line(folder.with_suffix('.log'))}")

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from gst.cli import main as cli
+from gst.cli import run as run_command
 from gst.lab.bench.rows import Row, write_csv
 from gst.storage import checkpoint, files
 
@@ -82,8 +82,8 @@ def _runs(root: Path, call: Callable[..., Any]) -> list[str]:
 
 def _unfinished(root: Path) -> list[Path]:
     """Folders for ``--resume``: the options of a run, one of them with an arbitrary value."""
-    options = inspect.signature(cli.run).parameters.values()
-    usual = {option.name: option.default for option in options if option.name not in cli._NOT_STORED}
+    options = inspect.signature(run_command.run).parameters.values()
+    usual = {option.name: option.default for option in options if option.name not in run_command._NOT_STORED}
     usual |= {"dataset": TINY, "sparsity": 0.5, "hidden": 4, "anchor_epochs": 1, "sparse_epochs": 1}
     names = ("dataset", "method", "split", "data_root", "edges", "option", "eigenpairs", "device", "sparsity", "keep")
     folders = []

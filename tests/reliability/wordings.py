@@ -6,8 +6,6 @@ import re
 from functools import cache
 from typing import Any
 
-import typer.main
-
 from gst.cli import main as cli
 from reliability.strangers import HOSTILE, TINY, Files
 
@@ -89,14 +87,14 @@ KINDS = [
 @cache
 def commands() -> dict[str, Any]:
     """Every command by its name, with its parameters."""
-    return dict(typer.main.get_command(cli.app).commands)  # type: ignore[attr-defined]
+    return cli.load_commands()
 
 
 @cache
 def numeric() -> set[str]:
     """The options that take a number, in any command."""
-    callbacks = [registered.callback for registered in cli.app.registered_commands]
-    parameters = [p for callback in callbacks for p in inspect.signature(callback).parameters.values()]  # type: ignore[arg-type]
+    callbacks = [command.callback for command in commands().values()]
+    parameters = [p for callback in callbacks for p in inspect.signature(callback).parameters.values()]
     return {p.name for p in parameters if {"int", "float"} & set(re.findall(r"\w+", str(p.annotation)))}
 
 

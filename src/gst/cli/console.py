@@ -1,58 +1,19 @@
-"""Output for people: progress on stderr, tables on stdout."""
+"""Output for people: tables and sentences on stdout."""
 
 import os
-import sys
-import warnings
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeRemainingColumn
-from rich.progress import Progress as Bars
 from rich.table import Table
 
-from gst.base import distributed
-from gst.base.errors import AgreementWarning
 from gst.base.text import MOST, printable, shown
-from gst.train.trainer import Progress, Watcher, silent
 
 # neither markup nor emoji codes: text from outside is printed literally
 out = Console(markup=False, emoji=False, highlight=False)
 err = Console(stderr=True, markup=False, emoji=False, highlight=False)
 if not out.is_terminal and "COLUMNS" not in os.environ:
     out.width = 200  # a file or pipe has no width to wrap at
-
-
-@contextmanager
-def progress_bars(quiet: bool) -> Iterator[Watcher]:
-    """One bar per phase: epoch, validation, sparsity, time left."""
-    if quiet:
-        yield silent
-        return
-    columns = (
-        TextColumn("{task.description:>8}"),
-        BarColumn(bar_width=24),
-        MofNCompleteColumn(),
-        TextColumn("val {task.fields[val]:5.1f}  best {task.fields[best]:5.1f}  sparsity {task.fields[sparsity]:.0%}"),
-        TimeRemainingColumn(elapsed_when_finished=True),
-    )
-    bars = Bars(*columns, console=err)
-    tasks: dict[str, TaskID] = {}
-
-    def watch(step: Progress) -> None:
-        fields: dict[str, Any] = {"val": step.val, "best": step.best, "sparsity": step.sparsity}
-        if not tasks:  # not earlier: an error before the first epoch should print one line and no empty bars
-            bars.start()
-        if step.phase not in tasks or step.epoch == 1:
-            tasks[step.phase] = bars.add_task(step.phase, total=step.epochs, **fields)
-        bars.update(tasks[step.phase], completed=step.epoch, **fields)
-
-    try:
-        yield watch
-    finally:
-        if tasks:
-            bars.stop()
 
 
 def say(*lines: str, to: Console = out) -> None:
@@ -145,23 +106,6 @@ def _say_inference(metrics: Mapping[str, Any]) -> None:
             f"inference dense {times['dense_ms']:.2f} ms · sparse {times['sparse_ms']:.2f} ms · "
             f"{times['speedup']:.2f}× (median of {times['repeats']})"
         )
-
-
-@contextmanager
-def warnings_in_one_line() -> Iterator[None]:
-    """Prints an ``AgreementWarning`` as one line without file and line number, and only from the first worker."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("always", AgreementWarning)
-        default = warnings.showwarning
-
-        def show(message: Any, category: type[Warning], *args: Any, **kwargs: Any) -> None:
-            if not issubclass(category, AgreementWarning):
-                default(message, category, *args, **kwargs)
-            elif distributed.rank() == 0:
-                print(f"gst: {message}", file=sys.stderr)
-
-        warnings.showwarning = show
-        yield
 
 
 def _text(cell: Any) -> str:

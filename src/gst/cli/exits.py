@@ -3,11 +3,12 @@
 import io
 import os
 import sys
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any, NoReturn, TextIO
 
-from gst.base.errors import GSTError, InputError, InterruptedRunError
+from gst.base.errors import AgreementWarning, GSTError, InputError, InterruptedRunError
 from gst.base.text import message, shown
 
 BAD_INPUT = 2
@@ -50,6 +51,26 @@ def run_and_exit(app: Callable[..., Any]) -> NoReturn:
     if code == INTERRUPTED:  # the parser turns Ctrl-C into this
         _fail("interrupted", INTERRUPTED)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+@contextmanager
+def warnings_in_one_line() -> Iterator[None]:
+    """Prints an ``AgreementWarning`` as one line without file and line number, and only from the first worker."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", AgreementWarning)
+        default = warnings.showwarning
+
+        def show(message: Any, category: type[Warning], *args: Any, **kwargs: Any) -> None:
+            if not issubclass(category, AgreementWarning):
+                default(message, category, *args, **kwargs)
+                return
+            from gst.base import distributed  # noqa: PLC0415 - torch has long been loaded when a run warns
+
+            if distributed.rank() == 0:
+                print(f"gst: {message}", file=sys.stderr)
+
+        warnings.showwarning = show
+        yield
 
 
 def check_arguments(arguments: Iterable[str]) -> None:

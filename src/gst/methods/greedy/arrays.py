@@ -4,8 +4,6 @@ Values per layer and node are stored in one flat array; row (l, i) starts at ``r
 several networks follow one another, so one compiled kernel serves any depth and any number of networks.
 """
 
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,21 +26,12 @@ def _options() -> dict[str, Any]:
     return {**options, "_nrt": False}
 
 
-def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """``njit`` with a cache that a change to any file of this folder invalidates.
-
-    numba itself checks only the file that defines the function and would reuse outdated code of its callees.
-    """
-    return njit(stamp=_SOURCES, **options)
-
-
-_SOURCES = tuple((path.name, path.stat().st_mtime_ns) for path in sorted(Path(__file__).parent.glob("*.py")))
-kernel = compiled(**_options())
+kernel = njit(**_options())
 # called by kernels only: the wrappers for Python and C would be a fifth of the code to compile
 _inner: dict[str, Any] = {**_options(), "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 # for small functions: a real call would pass some 300 machine words, of which the function reads ten
-inlined = compiled(forceinline=True, **_inner)
-macro = compiled(inline="always", **_inner)  # for functions that return a view
+inlined = njit(forceinline=True, **_inner)
+macro = njit(inline="always", **_inner)  # for functions that return a view
 
 
 class Lists(NamedTuple):

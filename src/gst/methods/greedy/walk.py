@@ -21,7 +21,7 @@ from numba import types
 from numba.extending import overload
 
 from gst.base.jit import njit
-from gst.methods.greedy.arrays import Layers, Lists, State, Trial, compiled
+from gst.methods.greedy.arrays import Layers, Lists, State, Trial
 from gst.methods.greedy.attention import apply_attention, change_attention, refresh_attention
 from gst.methods.greedy.kernels import apply, change
 from gst.methods.greedy.refresh import refresh
@@ -118,7 +118,7 @@ def _commit(edge: int, sign: float, lists: Lists, model: Model, memory: Memory) 
     return True
 
 
-@compiled(cache=True)
+@njit(cache=True)
 def walk(
     replayed: np.ndarray,
     count: int,
