@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from copy import copy
+from typing import Any
 
 import torch
 from torch import Tensor
-from torch_geometric.data import Data
+from torch_geometric.data import HeteroData
 
 
 @contextmanager
@@ -30,8 +31,10 @@ def plain_torch() -> Iterator[None]:
         yield
 
 
-def without_inference_tensors(data: Data) -> Data:
+def without_inference_tensors(data: Any) -> Any:
     """The data, with inference tensors replaced by copies: autograd refuses the former."""
+    if isinstance(data, HeteroData):
+        return _typed_without_inference_tensors(data)
     tensors = {name: value for name, value in data.to_dict().items() if isinstance(value, Tensor)}
     inference = {name: value for name, value in tensors.items() if value.is_inference()}
     if not inference:
@@ -39,4 +42,16 @@ def without_inference_tensors(data: Data) -> Data:
     data = copy(data)
     for name, value in inference.items():
         data[name] = value.clone()
+    return data
+
+
+def _typed_without_inference_tensors(data: HeteroData) -> HeteroData:
+    stores = [store for store in data.stores if any(isinstance(v, Tensor) and v.is_inference() for v in store.values())]
+    if not stores:
+        return data
+    data = copy(data)
+    for store in data.stores:
+        for name, value in list(store.items()):
+            if isinstance(value, Tensor) and value.is_inference():
+                store[name] = value.clone()
     return data

@@ -20,6 +20,8 @@ from torch_geometric.data import Data
 from gst.base.errors import InputError
 from gst.base.text import shown
 from gst.graph.numbering import LOOP, kept_columns, kept_pairs, number_edges
+from gst.graph.select import budget, exchange
+from gst.graph.shared_select import shared_top_k
 from gst.sparse.adjacency import Adjacency
 from gst.sparse.csr import Pattern
 from gst.sparse.layouts import check_features
@@ -141,6 +143,26 @@ class EdgeSet:
         """One value per column from one per edge."""
         padded = torch.cat([edge_values, edge_values.new_full((1,), loop_value)])
         return padded[self.column_edge]  # LOOP is −1, the index of the last
+
+    def column_values(self, edge_values: Tensor, loop_value: float | bool) -> Any:
+        """The same in the form of a result."""
+        return self.to_columns(edge_values, loop_value)
+
+    def budget(self, sparsity: Any = None, keep: int | None = None) -> int:
+        """Number of edges to keep."""
+        return budget(self.num_edges, sparsity, keep)
+
+    def choose(self, scores: Tensor, num_kept: int) -> Tensor:
+        """Mask of the edges of highest score."""
+        return shared_top_k(scores, num_kept)
+
+    def exchange(
+        self, keep_mask: Tensor, drop: Tensor, grow: Tensor, count: Callable[[int, int], int]
+    ) -> tuple[Tensor, int]:
+        """One update (drop → regrow), and how many edges it exchanged: ``count`` of those kept and those pruned."""
+        num_kept = int(keep_mask.sum())
+        swapped = count(num_kept, self.num_edges - num_kept)
+        return exchange(keep_mask, drop, swapped, grow, shared_top_k) if swapped else keep_mask, swapped
 
     def sparse_graph(self, data: Data, keep_mask: Tensor) -> Data:
         """``data`` with the kept columns only: all edge-level attributes are filtered, no node is renumbered."""

@@ -4,13 +4,14 @@ import sys
 import time
 import warnings
 from abc import abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from os import PathLike
 from typing import Any, ClassVar, Self
 
 import torch
 from torch import Tensor, nn
-from torch_geometric.data import Data
+from torch_geometric.data import Data, HeteroData
 from torch_geometric.transforms import BaseTransform
 
 from gst.base.errors import AgreementWarning, InputError
@@ -18,7 +19,9 @@ from gst.base.modes import plain_torch
 from gst.base.versions import method_version
 from gst.data.registry import published_name
 from gst.graph.edgeset import By, EdgeSet, check_data, check_graph
-from gst.graph.select import budget, top_k
+from gst.graph.select import budget
+from gst.graph.typed import TypedEdges
+from gst.methods.criteria.typed import typed_scores
 from gst.methods.found import Found
 from gst.methods.result import Result
 from gst.storage.cache import BaseCache, Content
@@ -28,6 +31,7 @@ from gst.train.presets import preset
 from gst.train.run import Run
 from gst.train.settings import Batching, Config, Training, check_names, make_config
 from gst.train.trainer import Watcher, silent
+from gst.train.typed_run import TypedRun
 
 LEAST_AGREEMENT = 0.98  # share of the dense model's answers that a sparse graph should keep
 
@@ -40,7 +44,7 @@ class Sparsifier(BaseTransform):
     for any other the default in brackets.
 
     Args:
-        sparsity: share of edges to remove.
+        sparsity: share of edges to remove; of a typed graph also a dictionary with a share by relation.
         keep: number of edges to keep, instead of a share.
         backbone: the network, ``"gcn"``, ``"gin"``, ``"gat"``, ``"sage"``, ``"cluster-gcn"`` or one you registered.
         model: your own ``nn.Module`` of PyG ``MessagePassing`` layers, instead of a backbone; a copy is trained.
@@ -66,12 +70,16 @@ class Sparsifier(BaseTransform):
         cache: whether what can be reused is kept on disk (never of an own ``model``), or the cache to keep it in.
         watch: called with a :class:`~gst.train.trainer.Progress` after every epoch.
         checkpoint: folder for the state of ``fit``; the same call in a later process goes on from there.
+        target: of a typed graph, the type of the nodes with labels, where several have some.
+        protect: of a typed graph, the relations whose edges all stay; in a text, with commas between.
+        scope: of a typed graph, what topology is judged on, ``"union"`` for all relations as one graph or
+            ``"relation"`` for each alone ["union"].
 
     ``fit`` sets ``result_`` (the :class:`~gst.Result` that :func:`gst.sparsify` returns), ``found_`` (what the search
     came back with, one value per edge) and ``edges_``.
     """
 
-    sparsity: float | None = None
+    sparsity: float | Mapping[Any, float] | None = None
     keep: int | None = None
     backbone: str = "gcn"
     model: nn.Module | None = None
@@ -97,6 +105,9 @@ class Sparsifier(BaseTransform):
     cache: bool | BaseCache = True
     watch: Watcher = silent
     checkpoint: BaseCheckpoint | str | PathLike[str] | None = None
+    target: str | None = None
+    protect: str | Sequence[Any] | None = None
+    scope: str | None = None
 
     name: ClassVar[str] = ""  # by which it is registered
     kind: ClassVar[str]  # "topology": scores the graph alone; "learned": trains
@@ -105,13 +116,15 @@ class Sparsifier(BaseTransform):
     configs: ClassVar[tuple[type[Config], ...]] = (Training, Batching)  # the frozen configs that its arguments fill
     takes_trained_model: ClassVar[bool] = False  # whether ``model`` is used as it is
     transductive_only: ClassVar[bool] = False
+    takes_typed: ClassVar[bool] = True  # whether it works on typed graphs
 
     def __post_init__(self) -> None:
         self.check()
 
     def check(self) -> None:
         """Refuses bad arguments before any work; a subclass adds its own. What depends on the data is for ``fit``."""
-        budget(self.keep if type(self.keep) is int and self.keep > 0 else 1, self.sparsity, self.keep)
+        check_amount(self.sparsity, self.keep)
+        check_typed_arguments(self.target, self.protect, self.scope)
         check_model(self.model)
         for config in self.configs:
             self.config(config)
@@ -170,8 +183,15 @@ class Sparsifier(BaseTransform):
 
     def run(self, data: Data, checkpoint: BaseCheckpoint | None = None) -> Run:
         """What a search works on."""
-        check_graph(data)
-        return Run(
+        kind: Any = Run
+        typed: dict[str, Any] = {}
+        if isinstance(data, HeteroData):
+            self._check_typed()
+            typed = {"target": self.target, "protect": self.protect, "sparsity": self.sparsity}
+            kind, typed = TypedRun, typed | {"scope": self.scope or "union"}
+        else:
+            self._check_plain(data)
+        return kind(
             data,
             backbone=self.backbone,
             model=self.model,
@@ -182,7 +202,29 @@ class Sparsifier(BaseTransform):
             cache=self.cache,
             watch=self.watch,
             checkpoint=checkpoint,
+            **typed,
         )
+
+    def _check_plain(self, data: Data) -> None:
+        """Refuses a graph of one type that is invalid, and arguments that only typed graphs have."""
+        check_graph(data)
+        given = {"target": self.target, "protect": self.protect, "scope": self.scope}
+        if wrong := [name for name, value in given.items() if value is not None]:
+            raise InputError(f"{wrong[0]} is for typed graphs (HeteroData): this graph has one type")
+        if isinstance(self.sparsity, Mapping):
+            raise InputError("a sparsity by relation is for typed graphs (HeteroData): this graph has one type")
+
+    def _check_typed(self) -> None:
+        if not self.takes_typed:
+            raise InputError(f"{type(self).__name__} is for graphs of one type: take deploy, gst or a topology method")
+
+    def edges_of(self, data: Any) -> EdgeSet:
+        """The edges of a graph as this method counts them."""
+        if isinstance(data, HeteroData):
+            self._check_typed()
+            return TypedEdges.from_hetero(data, self.target, self.protect, self.sparsity)
+        self._check_plain(data)
+        return EdgeSet.from_data(data, self.counts_by)
 
     @plain_torch()
     def fit(self, data: Data, *, dense: bool = False, retrain: bool = False, distill: bool = False) -> Self:
@@ -213,7 +255,7 @@ class Sparsifier(BaseTransform):
     def fit_run(self, run: Run, *, dense: bool = False, retrain: bool = False, distill: bool = False) -> Self:
         """The same for a run at hand, which may serve many fits."""
         self.edges_ = run.edges.to(torch.device("cpu"))
-        self.found_ = self.search(run, budget(self.edges_.num_edges, self.sparsity, self.keep))
+        self.found_ = self.search(run, self.edges_.budget(self.sparsity, self.keep))
         params = {"method": self.name or type(self).__name__, "options": self.settings(run.data)}
         self.result_ = Result.measured(run, self.found_, params, dense=dense, retrain=retrain, distill=distill)
         return self
@@ -221,18 +263,20 @@ class Sparsifier(BaseTransform):
     def identity(self, run: Run, **measures: bool) -> dict[str, Any]:
         """What the outcome depends on besides the run: an interrupted fit goes on only with the same."""
         method = self.name or type(self).__name__
-        amount = {"sparsity": self.sparsity, "keep": self.keep}
+        shares = self.sparsity
+        if isinstance(shares, Mapping):
+            shares = {str(name): share for name, share in shares.items()}
+        amount = {"sparsity": shares, "keep": self.keep}
         return {"method": method, "search": method_version(method), **self.settings(run.data), **amount, **measures}
 
     def transform(self, data: Data) -> Data:
         """The sparse graph: ``data`` with only the kept columns of ``edge_index`` and of every edge-level attribute."""
         if not hasattr(self, "result_"):
             raise InputError(f"this {type(self).__name__} has not been fitted: call fit(data) first")
-        mask = self.result_.edge_mask
-        if check_data(data).shape[1] != mask.numel():
+        found, seen = number_of_columns(data), self.edges_.column_edge.numel()
+        if found != seen:
             raise InputError(
-                f"data has {data.edge_index.shape[1]} columns, the fitted graph {mask.numel()}: "
-                "transform takes the graph that fit has seen"
+                f"data has {found} columns, the fitted graph {seen}: transform takes the graph that fit has seen"
             )
         return self.edges_.sparse_graph(data, self.found_.keep_mask)
 
@@ -262,10 +306,11 @@ class TopologySparsifier(Sparsifier):
     As a transform it needs neither labels nor features. ``fit`` trains a fresh model on the sparse graph.
     """
 
-    sparsity: float | None = field(default=None, kw_only=False)
+    sparsity: float | Mapping[Any, float] | None = field(default=None, kw_only=False)
     keep: int | None = field(default=None, kw_only=False)
 
     kind: ClassVar[str] = "topology"
+    scores_typed: ClassVar[bool] = False  # whether ``edge_scores`` knows the edges of a typed graph
 
     @abstractmethod
     def edge_scores(self, edges: EdgeSet) -> Tensor:
@@ -273,22 +318,31 @@ class TopologySparsifier(Sparsifier):
 
     @plain_torch()
     def score(self, data: Data) -> Tensor:
-        """float64, one per column of ``edge_index``, both arcs of a pair alike; infinite for self-loops, which stay."""
-        edges = EdgeSet.from_data(data, self.counts_by)
-        return edges.to_columns(self.edge_scores(edges).double(), torch.inf)
+        """float64, one per column of ``edge_index``, both arcs of a pair alike; infinite for self-loops, which stay.
+
+        Of a typed graph a dictionary by edge type; protected relations stay, too.
+        """
+        edges = self.edges_of(data)
+        return edges.column_values(self.scores_of(edges), torch.inf)
+
+    def scores_of(self, edges: EdgeSet) -> Tensor:
+        """float64, one score per edge, whatever the kind of graph."""
+        if isinstance(edges, TypedEdges) and not self.scores_typed:
+            return typed_scores(self.edge_scores, edges, self.scope or "union")
+        return self.edge_scores(edges).double()
 
     def select(self, edges: EdgeSet) -> tuple[Tensor, Tensor]:
         """Which edges stay, and the score of each."""
-        return self._top(edges, budget(edges.num_edges, self.sparsity, self.keep))
+        return self._top(edges, edges.budget(self.sparsity, self.keep))
 
     @plain_torch()
     def _top(self, edges: EdgeSet, num_kept: int) -> tuple[Tensor, Tensor]:
-        scores = self.edge_scores(edges).double()
-        return top_k(scores, num_kept), scores
+        scores = self.scores_of(edges)
+        return edges.choose(scores, num_kept), scores
 
     @plain_torch()
     def forward(self, data: Data) -> Data:
-        edges = EdgeSet.from_data(data, self.counts_by)
+        edges = self.edges_of(data)
         return edges.sparse_graph(data, self.select(edges)[0])
 
     def reweighted(self, data: Data, num_kept: int) -> Data | None:
@@ -335,6 +389,33 @@ class TopologySparsifier(Sparsifier):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({f'sparsity={self.sparsity}' if self.keep is None else f'keep={self.keep}'})"
+
+
+def number_of_columns(data: Any) -> int:
+    """Of ``edge_index``, in all relations of a typed graph."""
+    if isinstance(data, HeteroData):
+        return sum(data[kind].edge_index.shape[1] for kind in data.edge_types)
+    return check_data(data).shape[1]
+
+
+def check_amount(sparsity: Any, keep: Any) -> None:
+    """Refuses a budget that no graph could have."""
+    if isinstance(sparsity, Mapping):
+        if keep is not None:
+            raise InputError("give either sparsity= by relation or keep= (number of edges to keep)")
+        for share in sparsity.values():
+            budget(1, share)
+    else:
+        budget(keep if type(keep) is int and keep > 0 else 1, sparsity, keep)
+
+
+def check_typed_arguments(target: Any, protect: Any, scope: Any) -> None:
+    if target is not None and not isinstance(target, str):
+        raise InputError(f"target is a {type(target).__name__}: the name of a node type is needed")
+    if protect is not None and not isinstance(protect, str | list | tuple | set | frozenset):
+        raise InputError(f"protect is a {type(protect).__name__}: names of relations are needed")
+    if scope not in (None, "union", "relation"):
+        raise InputError(f"scope = {scope!r}: choose from union, relation")
 
 
 def own_arguments(method: type[Sparsifier]) -> list[str]:

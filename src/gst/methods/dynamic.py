@@ -1,14 +1,13 @@
 """Dynamic sparse training of edges: the drop–regrow loop that GST, SNIP, SET, SNFS, RigL and MEST share."""
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
 from gst.base.randomness import generator, seeded
-from gst.graph.select import exchange
-from gst.graph.shared_select import shared_top_k
 from gst.methods.base import LearnedSparsifier
 from gst.methods.criteria.gradients import edge_gradient
 from gst.methods.found import Found
@@ -95,7 +94,7 @@ class DynamicSparsifier(LearnedSparsifier):
         with seeded(run.training.seed + 2):
             trainer = anchored_trainer(run, anchor, self.config(Masking, run.data))
             unseen = UnseenEdges(run, anchor.mask, num_kept)
-            first = shared_top_k(self.one_shot_scores(run, trainer, anchor), unseen.num_kept)
+            first = run.view.choose(self.one_shot_scores(run, trainer, anchor), unseen.num_kept)
             phase = SparsePhase(trainer, first)
             self._train(run, phase, unseen, updates)
         best = phase.best
@@ -139,7 +138,7 @@ class DynamicSparsifier(LearnedSparsifier):
             if swapped:
                 drop = self.drop_scores(run, phase)
                 grow = self.grow_scores(run, phase, drop)
-                phase.keep_mask = exchange(phase.keep_mask, drop, swapped, grow, shared_top_k)
+                phase.keep_mask, swapped = run.view.exchange(phase.keep_mask, drop, grow, partial(swap_count, share))
                 phase.updates += 1
                 if updates.output == "last":
                     phase.best = Best()  # of the epochs on this mask

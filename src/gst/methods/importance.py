@@ -1,13 +1,15 @@
 """The user's own scores."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
 from gst.base.errors import InputError
 from gst.graph.edgeset import EdgeSet
+from gst.graph.typed import TypedEdges
 from gst.methods.base import TopologySparsifier
 from gst.storage.state_tree import hash_of
 
@@ -19,6 +21,19 @@ def mean_over_columns(edges: EdgeSet, scores: Tensor) -> Tensor:
     total = torch.zeros(edges.num_edges, dtype=torch.float64, device=edge.device)
     total.index_add_(0, edge, scores.to(edge.device).double()[real])
     return total / torch.bincount(edge, minlength=edges.num_edges)
+
+
+def _joined(scores: Mapping[Any, Any], edges: EdgeSet | None) -> Tensor:
+    """The scores of all relations, in the order of the columns; without edges, in that of the dictionary."""
+    if edges is None:
+        return torch.cat([torch.as_tensor(part).flatten() for part in scores.values()]) if scores else torch.zeros(0)
+    if not isinstance(edges, TypedEdges):
+        raise InputError("scores is a dictionary: that is for typed graphs, this graph has one type")
+    sizes = dict(zip(edges.schema.edge_types, edges.schema.num_columns, strict=True))
+    for kind, size in sizes.items():
+        if kind not in scores or torch.as_tensor(scores[kind]).shape != (size,):
+            raise InputError(f"scores has no {size} numbers of relation {'__'.join(kind)}: one per column is needed")
+    return edges.schema.join({kind: torch.as_tensor(scores[kind]).double() for kind in sizes})
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -33,8 +48,9 @@ class ImportanceScores(TopologySparsifier, _Scores):
     """Keeps the edges of highest score, the scores being yours.
 
     Args:
-        scores: one number per column of ``edge_index``, of which an edge gets the mean over its arcs and duplicates; or
-            one per edge in the order of :class:`~gst.graph.edgeset.EdgeSet`. Infinite: surely or never; NaN is refused.
+        scores: one number per column of ``edge_index`` (of a typed graph a dictionary of such by edge type), of which
+            an edge gets the mean over its arcs and duplicates; or one per edge in the order of
+            :class:`~gst.graph.edgeset.EdgeSet`. Infinite: surely or never; NaN is refused.
 
     The other arguments are those of :class:`~gst.methods.base.Sparsifier`.
 
@@ -44,13 +60,18 @@ class ImportanceScores(TopologySparsifier, _Scores):
     [[1, 2], [2, 1]]
     """
 
+    scores_typed: ClassVar[bool] = True
+
     def check(self) -> None:
         super().check()
         self._tensor()
 
-    def _tensor(self) -> Tensor:
+    def _tensor(self, edges: EdgeSet | None = None) -> Tensor:
+        given = self.scores
+        if isinstance(given, Mapping):
+            given = _joined(given, edges)
         try:
-            scores = torch.as_tensor(self.scores).detach()
+            scores = torch.as_tensor(given).detach()
         except (TypeError, ValueError, RuntimeError) as error:
             raise InputError(f"scores is a {type(self.scores).__name__}: a tensor of numbers is needed") from error
         if scores.dim() != 1 or scores.is_complex():
@@ -63,7 +84,7 @@ class ImportanceScores(TopologySparsifier, _Scores):
         return {"scores": hash_of(self._tensor())}
 
     def edge_scores(self, edges: EdgeSet) -> Tensor:
-        given, columns = self._tensor(), edges.column_edge.numel()
+        given, columns = self._tensor(edges), edges.column_edge.numel()
         if given.numel() == columns:
             scores = mean_over_columns(edges, given)
         elif given.numel() == edges.num_edges:

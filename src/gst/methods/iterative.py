@@ -14,7 +14,6 @@ from gst.base.errors import InputError
 from gst.base.randomness import seeded
 from gst.base.versions import method_version
 from gst.graph.edgeset import EdgeSet
-from gst.graph.select import top_k
 from gst.methods.base import LearnedSparsifier
 from gst.methods.found import Found
 from gst.nn.network import Network, OwnNetwork
@@ -74,7 +73,7 @@ class IterativeSparsifier(LearnedSparsifier):
                 "transductive setting: take batch full and no inductive, or the method gst"
             )
         scores, stages, history = self.path(run, num_kept)
-        keep_mask = top_k(scores, num_kept)
+        keep_mask = run.edges.choose(scores, num_kept)
         start = run.checkpoint.clock()
         network, val = self.finish(run, keep_mask, stages[-1] if stages else None)
         network.module.eval()

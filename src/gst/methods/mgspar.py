@@ -63,6 +63,7 @@ class MGSpar(IterativeSparsifier):
     outer: str = "self"
 
     complexity: ClassVar[str] = "stages · T epochs"
+    takes_typed: ClassVar[bool] = False
     reference: ClassVar[str] = "Wan, ICDE 2021"
 
     def check(self) -> None:

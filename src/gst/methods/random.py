@@ -24,6 +24,7 @@ class Random(TopologySparsifier):
 
     reference: ClassVar[str] = "baseline"
     complexity: ClassVar[str] = "O(|E|)"
+    scores_typed: ClassVar[bool] = True
 
     def edge_scores(self, edges: EdgeSet) -> Tensor:
         return torch.rand(edges.num_edges, generator=torch.Generator().manual_seed(self.seed), dtype=torch.float64)

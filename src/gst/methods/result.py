@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch_geometric.data import Data
+from torch_geometric.data import Data, HeteroData
 
 from gst.base.arguments import as_path
 from gst.base.errors import InputError
@@ -20,21 +20,24 @@ from gst.inference.serving import Decisions, Engine, make_engine
 from gst.methods.extend import Rule, extend
 from gst.methods.found import Found
 from gst.methods.removed import FILED, Removed, unpack_removed
+from gst.methods.typed_result import empty_rgcn, typed_metrics
 from gst.storage import files, run_folder
 from gst.storage.graph_file import pack_graph, unpack_graph
 from gst.storage.run_metrics import check_metrics
+from gst.storage.typed_file import pack_typed, unpack_typed
 from gst.train.models import build_backbone
 from gst.train.run import Run
 from gst.train.settings import Batching, Training, make_config
+from gst.train.typed_run import TypedRun
 
 
 @dataclass
 class Result:
     """What :func:`gst.sparsify` found."""
 
-    graph: Data  # only kept edges, every edge-level attribute filtered, nodes never relabelled
-    edge_mask: Tensor  # bool, one per column of the dense edge_index
-    scores: Tensor  # float64, one per column; infinite for self-loops
+    graph: Any  # Data or HeteroData: only kept edges, every edge-level attribute filtered, nodes never relabelled
+    edge_mask: Any  # bool, one per column of the dense edge_index; of a typed graph a dictionary by edge type
+    scores: Any  # float64, one per column, likewise; infinite for self-loops and protected relations
     metrics: dict[str, Any]
     model: nn.Module | None  # trained on the sparse graph; None when an own model was saved and not given to load
     training: Training
@@ -62,7 +65,7 @@ class Result:
         if distill:
             scores |= run.distilled_scores(keep_mask.to(run.device))
         metrics = {
-            "dataset": run.data.get("name") or "own data",
+            "dataset": getattr(run.data, "name", None) or "own data",
             **params,
             "backbone": run.backbone if run.model is None else type(run.model).__name__,
             "seed": run.training.seed,
@@ -76,16 +79,20 @@ class Result:
             **scores,
             "seconds": dict(found.seconds),
         }
+        if isinstance(run, TypedRun):
+            metrics |= typed_metrics(run, keep_mask)
+        plain = found.graph is None and isinstance(run.data, Data)
+        removed = Removed.of(run.data, edges.to_columns(keep_mask, True)) if plain else None
         return cls(
             graph=edges.sparse_graph(run.data, keep_mask) if found.graph is None else found.graph,
-            edge_mask=edges.to_columns(keep_mask, True),
-            scores=edges.to_columns(found.scores.cpu().double(), torch.inf),
+            edge_mask=edges.column_values(keep_mask, True),
+            scores=edges.column_values(found.scores.cpu().double(), torch.inf),
             metrics=metrics,
             model=found.model,
             training=run.training,
             batching=run.batching,
             own_model=run.model is not None,
-            removed=Removed.of(run.data, edges.to_columns(keep_mask, True)) if found.graph is None else None,
+            removed=removed,
         )
 
     @property
@@ -100,9 +107,12 @@ class Result:
         """
         as_path("folder", folder)
         model = self._model()
-        tensors, attributes = pack_graph(self.graph)
-        tensors |= {"edge_mask": self.edge_mask, "scores": self.scores}
-        tensors |= {} if self.removed is None else self.removed.pack()
+        if isinstance(self.graph, HeteroData):
+            tensors, attributes = pack_typed(self.graph, self.edge_mask, self.scores)
+        else:
+            tensors, attributes = pack_graph(self.graph)
+            tensors |= {"edge_mask": self.edge_mask, "scores": self.scores}
+            tensors |= {} if self.removed is None else self.removed.pack()
         facts = {"own_model": self.own_model, "metrics": self.metrics, "settings": self.settings}
         parts = {"graph": files.pack(tensors, attributes), "model": files.pack(model.state_dict())}
         return run_folder.write(folder, facts, parts)
@@ -122,6 +132,8 @@ class Result:
                 ``engine.update`` does, by the agreement of the answers without the new edges; ``"random"``: a control.
                 ``"auto"``: method for topology methods, greedy for those that train a model.
         """
+        if isinstance(self.graph, HeteroData):
+            raise InputError("extend is for graphs of one type: run the method on the grown typed graph")
         grown = extend(self.graph, self.metrics, self.model, self.training, data, rule)
         return replace(self, **vars(grown))
 
@@ -144,20 +156,16 @@ class Result:
         sealed = run["format"] > 1
         (graph_path, graph_content), (model_path, model_content) = parts["graph"], parts["model"]
         tensors, attributes = files.parse(graph_content, graph_path, sealed=sealed)
-        if "edge_mask" not in tensors or "scores" not in tensors:
-            raise InputError(f"{graph_path} has no edge_mask or no scores: it is not the graph of a run")
-        mask, scores = tensors.pop("edge_mask"), tensors.pop("scores")
-        removed = {name: tensors.pop(name) for name in FILED if name in tensors}
-        graph = unpack_graph(tensors, attributes, graph_path)
-        if mask.dtype != torch.bool or mask.dim() != 1 or scores.shape != mask.shape:
-            raise InputError(f"{graph_path}: edge_mask and scores have no value for each column of the dense graph")
-        if int(mask.sum()) != graph.edge_index.shape[1]:
-            raise InputError(f"{graph_path}: edge_mask keeps {int(mask.sum())} columns, edge_index has others")
-        others = unpack_removed(removed, mask, int(graph.num_nodes), graph_path)
+        others: Removed | None = None
+        if "typed" in attributes:
+            graph, mask, scores = unpack_typed(tensors, attributes, graph_path)  # type: tuple[Any, Any, Any]
+        else:
+            graph, mask, scores, others = _unpacked(tensors, attributes, graph_path)
         state, _ = files.parse(model_content, model_path, sealed=sealed)
         own_model = bool(run.get("own_model"))
         if not own_model:
-            model = _empty_backbone(str(metrics.get("backbone")), state, graph, training, model_path)
+            empty: Any = empty_rgcn if isinstance(graph, HeteroData) else _empty_backbone
+            model = empty(str(metrics.get("backbone")), state, graph, training, model_path)
         if model is not None:
             try:
                 model.load_state_dict(state, assign=not own_model)
@@ -187,6 +195,8 @@ class Result:
         >>> engine([3, 7]).shape, engine.reads(3).nodes < 50
         (torch.Size([2, 4]), True)
         """
+        if isinstance(self.graph, HeteroData):
+            raise InputError("engines are for graphs of one type: call result.model on result.graph")
         decisions = self.decisions() if updates else None
         return make_engine(self._model(), self.graph, features=features, products=products, decisions=decisions)
 
@@ -214,7 +224,23 @@ class Result:
 
         ``compile()()`` gives the logits of all nodes, in the order of the data.
         """
+        if isinstance(self.graph, HeteroData):
+            raise InputError("compiled models are for graphs of one type: call result.model on result.graph")
         return compile_model(self._model(), self.graph, layout, features)
+
+
+def _unpacked(tensors: dict[str, Tensor], attributes: dict[str, Any], graph_path: Path) -> tuple[Any, ...]:
+    """The graph, edge mask, scores and removed columns of a run on a graph of one type, checked."""
+    if "edge_mask" not in tensors or "scores" not in tensors:
+        raise InputError(f"{graph_path} has no edge_mask or no scores: it is not the graph of a run")
+    mask, scores = tensors.pop("edge_mask"), tensors.pop("scores")
+    removed = {name: tensors.pop(name) for name in FILED if name in tensors}
+    graph = unpack_graph(tensors, attributes, graph_path)
+    if mask.dtype != torch.bool or mask.dim() != 1 or scores.shape != mask.shape:
+        raise InputError(f"{graph_path}: edge_mask and scores have no value for each column of the dense graph")
+    if int(mask.sum()) != graph.edge_index.shape[1]:
+        raise InputError(f"{graph_path}: edge_mask keeps {int(mask.sum())} columns, edge_index has others")
+    return graph, mask, scores, unpack_removed(removed, mask, int(graph.num_nodes), graph_path)
 
 
 def _classes(state: Mapping[str, Tensor], path: Path) -> int:

@@ -59,6 +59,7 @@ class Retrain(LearnedSparsifier):
 
     configs: ClassVar[tuple[type[Config], ...]] = (Training, Batching, Masking)
     complexity: ClassVar[str] = "4 · (E + D) + 18 E epochs"
+    takes_typed: ClassVar[bool] = False
     reference: ClassVar[str] = "this project"
     transductive_only: ClassVar[bool] = True
 

@@ -11,7 +11,8 @@ from gst.base.errors import InputError
 from gst.base.modes import plain_torch
 from gst.graph.edgeset import EdgeSet
 from gst.graph.sampling import gumbel_scores, inverse_inclusion
-from gst.graph.select import budget, top_k
+from gst.graph.select import top_k
+from gst.graph.typed import TypedEdges
 from gst.methods.base import TopologySparsifier
 
 
@@ -49,7 +50,7 @@ class SampledSparsifier(TopologySparsifier):
             return super().forward(data)
         dtype = torch.get_default_dtype()
         with plain_torch():
-            num_kept = budget(EdgeSet.from_data(data, self.counts_by).num_edges, self.sparsity, self.keep)
+            num_kept = self.edges_of(data).budget(self.sparsity, self.keep)
         return self._reweighted(data, num_kept, dtype)
 
     def reweighted(self, data: Data, num_kept: int) -> Data | None:
@@ -57,7 +58,9 @@ class SampledSparsifier(TopologySparsifier):
 
     @plain_torch()
     def _reweighted(self, data: Data, num_kept: int, dtype: torch.dtype) -> Data:
-        edges = EdgeSet.from_data(data, self.counts_by)
+        edges = self.edges_of(data)
+        if isinstance(edges, TypedEdges):
+            raise InputError("weights of the edges' own are for graphs of one type: leave weights off")
         rates = self.edge_rates(edges)
         scores = gumbel_scores(rates, self.seed)
         graph = edges.sparse_graph(data, top_k(scores, num_kept))

@@ -11,11 +11,11 @@ gradient of a removed column is what its return with value 1 would add. Self-loo
 
 import inspect
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from types import FunctionType, SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 import torch_geometric.utils
@@ -63,8 +63,15 @@ def gated(model: nn.Module, data: Data, values: Tensor) -> Iterator[None]:
     restored on exit. Must not be nested on one model. Threads enter one at a time, because they share PyG's modules;
     the calls of other threads to PyG are not gated.
     """
-    gate, layers = _Gate(model, data, values), _layers(model)
-    replacements = {id(f): getattr(gate, f.__name__) for f in (softmax, degree, gcn_norm, add_self_loops)}
+    with hooked(model, Gate(model, data, values)):
+        yield
+
+
+@contextmanager
+def hooked(model: nn.Module, gate: "Gate") -> Iterator[None]:
+    """Inside, the layers of ``model`` ask ``gate`` what their columns count."""
+    layers = layers_of(model)
+    replacements = {id(f): getattr(gate, f.__name__) for f in gate.replaced}
     with _PATCHING, ExitStack() as stack:
         for module in dict.fromkeys([model, *layers]):
             stack.callback(module.register_forward_pre_hook(gate.enter, with_kwargs=True).remove)
@@ -83,8 +90,10 @@ def gated(model: nn.Module, data: Data, values: Tensor) -> Iterator[None]:
         yield
 
 
-class _Gate:
+class Gate:
     """The values of one :func:`gated` call, and the active calls: of the model and, inside it, of a layer."""
+
+    replaced: ClassVar[tuple[Callable[..., Any], ...]] = (softmax, degree, gcn_norm, add_self_loops)
 
     def __init__(self, model: nn.Module, data: Data, values: Tensor) -> None:
         self.columns, self.nodes = _columns(data), int(data.num_nodes or 0)
@@ -93,10 +102,18 @@ class _Gate:
         self.loops = self.columns[0] == self.columns[1]
         dtype = next((p.dtype for p in model.parameters() if p.is_floating_point()), values.dtype)
         self.values = values.to(dtype).masked_fill(self.loops, 1.0)
+        self._watch(model)
+
+    def _watch(self, model: nn.Module) -> None:
         self.frames: list[SimpleNamespace] = []
         self.thread = threading.get_ident()
-        signatures = {layer: inspect.signature(layer.forward) for layer in _layers(model)}
+        signatures = {layer: inspect.signature(layer.forward) for layer in layers_of(model)}
         self.weighted = {m: s for m, s in signatures.items() if {"edge_index", "edge_weight"} <= set(s.parameters)}
+
+    @property
+    def active(self) -> bool:
+        """Whether the gated call is under way, in the thread that made it."""
+        return bool(self.frames) and threading.get_ident() == self.thread
 
     @cached_property
     def rewritten(self) -> list[tuple[Tensor, Tensor]]:
@@ -108,8 +125,7 @@ class _Gate:
 
     def match(self, index: Any, caller: nn.Module | None = None) -> Any:
         """The values for an ``edge_index`` or one row of it, compared by content: sizes may agree by chance."""
-        active = self.frames and threading.get_ident() == self.thread
-        if active and isinstance(index, Tensor) and index.layout == torch.strided:
+        if self.active and isinstance(index, Tensor) and index.layout == torch.strided:
             for columns, values in self.rewritten:
                 candidates = (columns, columns.flip(0)) if index.dim() == 2 else columns
                 if index.shape[-1] == columns.shape[1] and any(torch.equal(index, c) for c in candidates):
@@ -211,7 +227,7 @@ def check_model(model: nn.Module, data: Data) -> int:
     with random values 0, 1, 2 must equal the model on the graph with 0, 1, 2 copies of each column, and removed columns
     must have finite gradients, not all zero. The model and the state of the random generators are not changed.
     """
-    name, layers = type(model).__name__, _layers(model)
+    name, layers = type(model).__name__, layers_of(model)
     kinds = ", ".join(sorted({type(layer).__name__ for layer in layers}))
     if not layers:
         raise InputError(
@@ -285,7 +301,7 @@ def undisturbed(model: nn.Module) -> Iterator[None]:
             buffer.data.copy_(before)
 
 
-def _layers(model: nn.Module) -> list[MessagePassing]:
+def layers_of(model: nn.Module) -> list[MessagePassing]:
     return [module for module in model.modules() if isinstance(module, MessagePassing)]
 
 

@@ -13,7 +13,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch_geometric.data import Data
+from torch_geometric.data import HeteroData
+from torch_geometric.data.data import BaseData
 
 from gst.base import distributed
 from gst.base.errors import InputError
@@ -25,13 +26,13 @@ from gst.storage.run_folder import is_state_name
 Content = tuple[dict[str, Tensor], dict[str, Any]]
 
 
-def fingerprint(data: Data) -> str:
+def fingerprint(data: BaseData) -> str:
     """A hash of every tensor and every plain value of a graph, including its metric but not its name.
 
     The name only determines default settings, which are part of a key themselves.
     """
     digest = hashlib.blake2b(digest_size=16)
-    for name, value in sorted(data.to_dict().items()):
+    for name, value in sorted(_fields(data), key=lambda field: field[0]):
         if name == "name":
             continue
         for part in _plain_tensors(value) if isinstance(value, Tensor) else ():
@@ -40,6 +41,17 @@ def fingerprint(data: Data) -> str:
         if not isinstance(value, Tensor):
             digest.update(f"{name} {value!r}".encode())
     return digest.hexdigest()
+
+
+def _fields(data: BaseData) -> list[tuple[str, Any]]:
+    """Names and values; those of a typed graph as ``type/name``, besides the order of its types."""
+    if not isinstance(data, HeteroData):
+        return list(data.to_dict().items())
+    parts: list[tuple[str, Any]] = [("types", [*data.node_types, *data.edge_types])]
+    for store in data.stores:
+        place = "/".join(store._key) + ":" if isinstance(store._key, tuple) else f"{store._key or ''}:"
+        parts += [(f"{place}{name}" if store._key else name, value) for name, value in store.items()]
+    return parts
 
 
 def _plain_tensors(tensor: Tensor) -> list[Tensor]:

@@ -29,7 +29,7 @@ class Anchor:
 
 def new_masker(run: Run, masking: Masking) -> Masker:
     """A freshly initialised Ψ; the caller seeds."""
-    return Masker(run.x.shape[1], masking.masker_hidden, masking.mask_deviation).to(run.device)
+    return run.new_masker(masking.masker_hidden, masking.mask_deviation)
 
 
 def find_anchor(run: Run, masking: Masking) -> Anchor:

@@ -21,7 +21,7 @@ from gst.nn import pyg_loaders
 from gst.nn.backbones import BACKBONES
 from gst.nn.features import as_features
 from gst.nn.masker import Masker
-from gst.nn.network import Network, OwnNetwork
+from gst.nn.network import Network
 from gst.sparse.layouts import is_sparse, stored_values
 from gst.storage.cache import BaseCache, Content, as_cache, fingerprint
 from gst.storage.checkpoint import BaseCheckpoint, NoCheckpoint
@@ -76,7 +76,7 @@ class Run:
         watch: Watcher = silent,
         checkpoint: BaseCheckpoint | None = None,
     ) -> None:
-        check_graph(data)
+        self.check_graph(data)
         check_model(model)
         if not callable(watch):
             raise InputError(f"watch is a {type(watch).__name__}: a function to call after every epoch is needed")
@@ -85,20 +85,50 @@ class Run:
         self.trained = trained
         self.watch = watch
         self.checkpoint = checkpoint or NoCheckpoint()
-        self.backbone = BACKBONES.resolve(backbone)
+        self.backbone = self.resolve(backbone)
         self.training = training or Training()
         self.batching = batching or Batching()
         self._check_batching()
-        task = Task.from_data(self.data)
+        task = self.make_task()
         if model is None:  # what an own model needs is unknown
             self._check_memory(task)
         self.device = find_device(self.training.device)
-        self.edges = EdgeSet.from_data(self.data, by).to(self.device)
+        self.edges = self.make_edges(by).to(self.device)
         self.task = task.to(self.device)
-        self.x = as_features(self.data.x.to(self.device))
+        self.x: Any = self.make_features()
         # keys do not hold the code of an own model, so another model could be given its anchor
         shared = as_cache(cache)
         self.store = shared if shared and model is None else self.checkpoint.store
+
+    # ---- what a run on another kind of graph does in its own way
+
+    def check_graph(self, data: Any) -> None:
+        """Refuses an invalid graph."""
+        check_graph(data)
+
+    def resolve(self, backbone: str) -> str:
+        """The canonical name of a backbone."""
+        return BACKBONES.resolve(backbone)
+
+    def make_task(self) -> Task:
+        return Task.from_data(self.data)
+
+    def make_edges(self, by: By) -> EdgeSet:
+        return EdgeSet.from_data(self.data, by)
+
+    def make_features(self) -> Any:
+        """The features as networks and the masker take them."""
+        return as_features(self.data.x.to(self.device))
+
+    def new_masker(self, hidden: int, deviation: float) -> Masker:
+        """A freshly initialised Ψ; the caller seeds."""
+        return Masker(self.x.shape[1], hidden, deviation).to(self.device)
+
+    def make_network(self) -> Network:
+        """A new network; the caller seeds."""
+        return build_network(self.model, self.backbone, self.data, self.task.num_classes, self.training, x=self.x)
+
+    # ---- the same for all
 
     def _check_batching(self) -> None:
         batch = self.batching.batch
@@ -112,6 +142,7 @@ class Run:
             raise InputError(f"{distributed.size()} processes share no full batch: take --batch clusters or neighbors")
 
     def _check_memory(self, task: Task) -> None:
+        """Refuses what would not fit into memory."""
         x = self.data.x
         sizes = (int(self.data.num_nodes), self.data.edge_index.shape[1], x.shape[1], task.num_classes)
         stored = stored_values(x).numel() if is_sparse(x) else None
@@ -201,7 +232,7 @@ class Run:
     def network(self, seed: int | None = None) -> Network:
         """A new network: a backbone with weights of a seed (None: the run's), or a copy of the user's model."""
         with seeded(self.training.seed if seed is None else seed):
-            return build_network(self.model, self.backbone, self.data, self.task.num_classes, self.training, x=self.x)
+            return self.make_network()
 
     def trainer(self, network: Network, masker: Masker | None = None, teacher: Teacher | None = None) -> Trainer:
         """A new optimiser for it."""
@@ -236,7 +267,7 @@ class Run:
         edges = self.subset(keep_mask)
         epochs = self.training.anchor_epochs + self.training.sparse_epochs
         with seeded(self.training.seed + 1):
-            if isinstance(network, OwnNetwork):
+            if self.model is not None:
                 reset_parameters(network.module)
             trainer = self.trainer(network, teacher=teacher)
             sparsity = 1 - edges.num_edges / self.edges.num_edges
