@@ -6,12 +6,12 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.typed import library
 from torch_geometric.data import HeteroData
 
 import gst
 from gst.graph.relations import Schema
 from gst.graph.typed import TypedEdges
+from typed_graphs import library
 
 
 def edges_by_hand(data: HeteroData) -> dict[tuple, set[tuple[str, int]]]:

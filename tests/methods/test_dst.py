@@ -5,6 +5,7 @@ import gst
 from graphs import random_graph
 from gst import MEST, SET, SNFS, SNIP, InputError, RigL
 from gst.base.randomness import seeded
+from gst.graph import edgeset
 from gst.methods import dynamic, mest, rigl, snfs, snip
 from gst.storage.checkpoint import Checkpoint
 from gst.train.anchor import anchored_trainer, find_anchor
@@ -22,14 +23,14 @@ def fit(method, data=None, **more):
 @pytest.fixture
 def updates(monkeypatch):
     """Every update of a fit: the mask before and after, both scores, and the count."""
-    seen, real = [], dynamic.exchange
+    seen, real = [], edgeset.exchange
 
     def watched(keep, drop, count, grow, choose):
         after = real(keep, drop, count, grow, choose)
         seen.append((keep, after, drop, grow, count))
         return after
 
-    monkeypatch.setattr(dynamic, "exchange", watched)
+    monkeypatch.setattr(edgeset, "exchange", watched)
     return seen
 
 
@@ -120,7 +121,7 @@ def test_regrowth_at_random_is_uniform(method):
     with seeded(0):
         for _ in range(1200):
             drop = torch.arange(40.0)
-            counts += dynamic.exchange(keep, drop, 5, rule.grow_scores(None, phase, drop)).float()
+            counts += edgeset.exchange(keep, drop, 5, rule.grow_scores(None, phase, drop)).float()
     came = counts[10:]
     assert int(came.sum()) == 6000 and float(((came - 200) ** 2 / 200).sum()) < 58  # 0.999 quantile, 29 degrees
 

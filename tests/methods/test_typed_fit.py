@@ -2,10 +2,11 @@
 
 import pytest
 import torch
-from tests.typed import QUICK, library
 
 import gst
 from gst.graph.typed import TypedEdges
+from gst.storage.cache import Cache, fingerprint
+from typed_graphs import QUICK, library
 
 METHODS = ("gst", "random", "local-similarity", "ugs", "wdglt", "snip", "set", "rigl", "mest", "snfs")
 
@@ -90,3 +91,31 @@ def test_which_type_has_labels_is_asked_for() -> None:
         gst.sparsify(data, "random", sparsity=0.5, **QUICK)
     result = gst.sparsify(data, "random", sparsity=0.5, target="author", **QUICK)
     assert result.metrics["target"] == "author"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"sparsity": {"writes": 0.5}},
+        {"sparsity": {"writes": 0.25}},
+        {"protect": "has"},
+        {"scope": "relation"},
+        {"seed": 1},
+        {"lr": 0.1},
+    ],
+)
+@pytest.mark.parametrize("method", ["gst", "local-similarity"])
+def test_a_changed_run_is_the_same_with_the_cache_of_another(method: str, change: dict, tmp_path: object) -> None:
+    cache = Cache(tmp_path)
+    gst.sparsify(library(), method, sparsity=0.5, **{**QUICK, "cache": cache})
+    arguments = {"sparsity": 0.5, **QUICK, **change}
+    expected = gst.sparsify(library(), method, **arguments)
+    cached = gst.sparsify(library(), method, **{**arguments, "cache": cache})
+    for kind, mask in expected.edge_mask.items():
+        assert torch.equal(cached.edge_mask[kind], mask) and torch.equal(cached.scores[kind], expected.scores[kind])
+
+
+def test_another_graph_has_another_fingerprint() -> None:
+    data, other = library(), library()
+    other["author", "writes", "paper"].edge_attr[0] = 7
+    assert fingerprint(data) == fingerprint(library()) != fingerprint(other)

@@ -28,7 +28,7 @@ CHANGED = {
     **{"residual": True, "norm": "layer", "prune_ratio": 0.2, "round_epochs": 3, "l1": 0.1, "weight_prune_ratio": 0.2},
     **{"inner_steps": 3, "meta_epochs": 2, "outer": "train"},
 }
-UNTRIED = {"loader", "device"}  # needs pyg-lib; this machine has the one
+UNTRIED = {"loader", "device"} | {"target", "protect", "scope"}  # needs pyg-lib; one machine; typed graphs have their own
 NO_RESULT = {"sparsity", "keep", "backbone", "model", "cache", "watch", "checkpoint"}
 METHODS = {
     "gst": {"method": "gst"},
