@@ -8,10 +8,13 @@ from gst.lab.bench.summary import Line, efficiency, summarise
 
 _TITLES = {
     "test": "returned model, test",
+    "frozen_test": "frozen model, test",
     "retrain_test": "fresh model, test",
     "warm_test": "warm start, test",
     "spectrum_top": "mean relative error of the largest eigenvalues",
     "spectrum_bottom": "mean relative error of the smallest eigenvalues above zero",
+    "normalised_top": "the same of the normalised Laplacian, largest",
+    "normalised_bottom": "the same of the normalised Laplacian, smallest above zero",
 }
 
 
@@ -48,7 +51,7 @@ def _pivot(title: str, column: str, lines: Sequence[Line]) -> None:
 def _mean(line: Line, column: str) -> str:
     if column not in line:
         return "–"
-    digits = 2 if column.startswith("spectrum") else 1
+    digits = 2 if column.startswith(("spectrum", "normalised")) else 1
     spread = f" ± {line[f'{column}_sd']:.{digits}f}" if f"{column}_sd" in line else ""
     return f"{line[column]:.{digits}f}{spread}"
 

@@ -25,9 +25,9 @@ def test_columns_of_a_record():
     columns = (
         "experiment profile dataset backbone method sparsity seed variation status reason split edges_total "
         "edges_kept metric val test retrain_val retrain_test warm_val warm_test frozen_val frozen_test "
-        "dense_val dense_test updates agreement seconds spectrum_top spectrum_bottom macs_dense macs_sparse "
-        "macs_paper dense_ms sparse_ms weight_sparsity facts versions code command environment finished key "
-        "checksum"
+        "dense_val dense_test updates agreement seconds spectrum_top spectrum_bottom normalised_top "
+        "normalised_bottom macs_dense macs_sparse macs_paper dense_ms sparse_ms weight_sparsity facts "
+        "versions code command environment finished key checksum"
     )
     assert " ".join(WRITTEN) == columns
 

@@ -57,6 +57,8 @@ class Row:
     seconds: float | None = None  # of the method, including what other runs share with it
     spectrum_top: float | None = None  # mean relative error of the largest eigenvalues
     spectrum_bottom: float | None = None  # and of the smallest above zero
+    normalised_top: float | None = None  # the same of the normalised Laplacian
+    normalised_bottom: float | None = None
     macs_dense: float | None = None
     macs_sparse: float | None = None  # counted on the sparse graph
     macs_paper: float | None = None  # by the paper's convention

@@ -11,7 +11,15 @@ from gst.lab.bench.rows import Row
 _CONFIGURATION = ("dataset", "backbone", "method", "variation", "sparsity")
 _MEASURED = (
     *("test", "frozen_test", "retrain_test", "warm_test", "dense_test", "updates"),
-    *("spectrum_top", "spectrum_bottom", "macs_dense", "macs_sparse", "macs_paper"),
+    *(
+        "spectrum_top",
+        "spectrum_bottom",
+        "normalised_top",
+        "normalised_bottom",
+        "macs_dense",
+        "macs_sparse",
+        "macs_paper",
+    ),
     *("dense_ms", "sparse_ms", "weight_sparsity"),
 )
 Line = dict[str, Any]

@@ -127,6 +127,8 @@ def _measure(cell: Cell, root: Path | None) -> dict[str, Any]:
         spectra = compare_spectra(run.edges, keep_mask)
         measured |= {"spectrum_top": spectra.top_error, "spectrum_bottom": spectra.bottom_error}
         facts["spectrum"] = spectra.facts()
+        spectra = compare_spectra(run.edges, keep_mask, matrix="normalised")
+        measured |= {"normalised_top": spectra.top_error, "normalised_bottom": spectra.bottom_error}
     return {**measured, "facts": facts}
 
 
