@@ -43,6 +43,14 @@ def test_estimates_for_mini_batches(nodes, edges, features, measured):
     assert measured / 2 < estimate < 2 * measured
 
 
+def test_a_wide_masker_is_refused_before_it_is_made(monkeypatch):
+    monkeypatch.setattr("gst.base.memory.available_memory", lambda: GIB)
+    data, run = random_graph(nodes=2000, edges=4000), {"sparsity": 0.5, "hidden": 8, "cache": False}
+    with pytest.raises(InputError, match="training on this graph needs about"):
+        gst.sparsify(data, "gst", masker_hidden=2**20, anchor_epochs=1, sparse_epochs=1, **run)
+    gst.sparsify(data, "gst", masker_hidden=128, anchor_epochs=1, sparse_epochs=1, **run)
+
+
 def test_cora_is_small_and_a_billion_nodes_are_not():
     assert training_memory(2708, 10_556, 1433, 7, "gcn", Training()) < GIB / 4
     assert training_memory(10**9, 10**10, 100, 10, "gcn", Training()) > 1000 * GIB

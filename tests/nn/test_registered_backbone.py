@@ -50,6 +50,21 @@ class HeavyLoopLayer(Layer):
         return torch.full_like(loops, 2.0)
 
 
+class BarelyLayer(SquashedMeanLayer):
+    """Without a bias."""
+
+    def __init__(self, inputs, outputs, *, residual=False):
+        super().__init__(inputs, outputs, residual=residual)
+        self.bias = None
+
+    def forward(self, x, block, edge_values):
+        return propagate(block, self.entry_values(block, edge_values), x, self.weight)
+
+
+class Barely(Backbone):
+    layer_class = BarelyLayer
+
+
 class HeavyLoop(Backbone):
     layer_class = HeavyLoopLayer
 
@@ -67,7 +82,7 @@ class SumOfLayers(Backbone):
     def run(self, x, blocks, edge_values=None):
         values = edge_values if isinstance(edge_values, list) else [edge_values] * len(blocks)
         hidden = self.layers[0](feature_dropout(x, self.dropout, self.training), blocks[0], values[0])
-        total = hidden[blocks[1].own]
+        total = hidden[blocks[1].row_columns]
         hidden = self.layers[1](dropout(torch.relu(hidden), self.dropout, self.training), blocks[1], values[1])
         return hidden + total[:, : self.outputs]
 
@@ -99,6 +114,20 @@ def test_the_decorator_is_all_that_is_needed():
     finally:
         del BACKBONES._entries["inline"]
     assert "inline" not in BACKBONES
+
+
+def test_a_backbone_without_bias_is_saved_and_loaded(tmp_path):
+    BACKBONES.register("barely")(Barely)
+    try:
+        data = random_graph(nodes=40, edges=120)
+        result = gst.sparsify(data, "random", backbone="barely", sparsity=0.5, **QUICK)
+        assert not [name for name in result.model.state_dict() if "bias" in name]
+        result.save(tmp_path / "run")
+        again = gst.Result.load(tmp_path / "run").model
+        inputs = result.graph.x, result.graph.edge_index
+        assert isinstance(again, Barely) and torch.equal(again(*inputs), result.model.eval()(*inputs))
+    finally:
+        del BACKBONES._entries["barely"]
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ def test_rows_and_degrees_are_those_of_the_adjacency(data, draw):
     rows = torch.tensor(sorted(draw.draw(st.sets(st.integers(0, data.num_nodes - 1), min_size=1))))
     found = edges.neighbours.block(rows)
     block, whole = found.block, edges.adjacency.blocks(1, rows)[0]
-    assert torch.equal(block.nodes, whole.nodes) and torch.equal(block.own, whole.own)
+    assert torch.equal(block.nodes, whole.nodes) and torch.equal(block.row_columns, whole.row_columns)
     assert torch.equal(block.pattern.row, whole.pattern.row) and torch.equal(block.pattern.col, whole.pattern.col)
     assert torch.equal(found.edge, edges.adjacency.source[whole.entries][found.off_diagonal])
     assert torch.equal(edges.neighbours.reached(rows), whole.nodes)

@@ -17,7 +17,7 @@ from gst.base.user_paths import non_empty_path
 from gst.data import from_files, load
 from gst.data.loading import is_named, is_path
 from gst.methods import METHODS, Result
-from gst.nn.backbones import BACKBONES
+from gst.nn.backbones import BACKBONES, Backbone
 
 # arguments of methods that commands have as options of their own, or that no command line can give
 _ELSEWHERE = ("sparsity", "keep", "backbone", "model", "cache", "watch", "checkpoint")
@@ -139,7 +139,7 @@ def _flag(name: str) -> str:
 def check_effect(data: Any, estimator: Any, arguments: Mapping[str, Any]) -> None:
     """Refuses arguments that a run with these others, and the settings of its data set, would never look at."""
     values = {**estimator.preset(data), **arguments}
-    backbone = BACKBONES.resolve(estimator.backbone)
+    backbone = BACKBONES[BACKBONES.resolve(estimator.backbone)]
     batch = values.get("batch", "full")
     rules = (
         (("matrix", "eigenpairs", "topology_weight"), values.get("topology", True), "runs with --topology"),
@@ -150,8 +150,12 @@ def check_effect(data: Any, estimator: Any, arguments: Mapping[str, Any]) -> Non
             getattr(estimator, "updates_edges", True),
             "--method gst, set, snfs, rigl and mest",
         ),
-        (("heads",), backbone == "gat", "--backbone gat"),
-        (("residual",), backbone not in ("sage", "cluster-gcn"), "--backbone gcn, gin and gat, the others have it"),
+        (("heads",), "heads" in backbone.arguments, _backbones(lambda kind: "heads" in kind.arguments)),
+        (
+            ("residual",),
+            not backbone.always_residual,
+            f"{_backbones(lambda kind: not kind.always_residual)}; others always have it",
+        ),
         (("norm",), values.get("layers", 2) > 1, "more than one layer"),
         (("clusters", "clusters_per_batch"), batch == "clusters", "--batch clusters"),
         (("batch_nodes", "fanout"), batch == "neighbors", "--batch neighbors"),
@@ -160,6 +164,10 @@ def check_effect(data: Any, estimator: Any, arguments: Mapping[str, Any]) -> Non
     for names, has_effect, where in rules:
         if unread := sorted(name for name in names if name in arguments and not has_effect):
             raise InputError(f"{_flag(unread[0])} would have no effect in this run: it is for {where}")
+
+
+def _backbones(fits: Callable[[type[Backbone]], bool]) -> str:
+    return f"--backbone {', '.join(name for name, kind in BACKBONES.items() if fits(kind))}"
 
 
 def given_on_the_line(context: typer.Context) -> set[str]:

@@ -244,12 +244,13 @@ def _unpacked(tensors: dict[str, Tensor], attributes: dict[str, Any], graph_path
 
 
 def _classes(state: Mapping[str, Tensor], path: Path) -> int:
-    """Number of outputs, from the last layer's bias."""
-    named = (re.fullmatch(r"layers\.(\d{1,9})\.bias", name) for name in state)
+    """Number of outputs, from the last layer's weights."""
+    named = (re.fullmatch(r"layers\.(\d{1,9})\.weight", name) for name in state)
     numbers = [int(match[1]) for match in named if match]
-    if not numbers:
+    weight = state[f"layers.{max(numbers)}.weight"] if numbers else torch.empty(0)
+    if weight.dim() != 2:
         raise InputError(f"{path} holds no backbone of gst")
-    return state[f"layers.{max(numbers)}.bias"].numel()
+    return weight.shape[1]
 
 
 def _empty_backbone(name: str, state: Mapping[str, Tensor], graph: Data, training: Training, path: Path) -> nn.Module:

@@ -86,7 +86,9 @@ class Layer(nn.Module):
 
         def scaled() -> Tensor:
             values = adjacency.values(edge_values, self.diagonal(adjacency.loops.to(dtype)), dtype)
-            return mean_norm(adjacency, values) if self.norm == "mean" else gcn_norm(adjacency, values, block.own)
+            return (
+                mean_norm(adjacency, values) if self.norm == "mean" else gcn_norm(adjacency, values, block.row_columns)
+            )
 
         if self.fixed_diagonal:
             return block.select(adjacency.normalised(edge_values, (type(self), dtype), scaled))
@@ -101,10 +103,14 @@ class Layer(nn.Module):
             return None
         if isinstance(x, SharedFeatures):
             dense = isinstance(x.x, Tensor)
-            return shared_linear(x.itself, block.own, self.root) if dense else linear(rows(x, block.own), self.root)
+            return (
+                shared_linear(x.itself, block.row_columns, self.root)
+                if dense
+                else linear(rows(x, block.row_columns), self.root)
+            )
         if block.entries is None:  # in a block with its own adjacency, most columns are not rows
-            return linear(x if block.pattern.shape[0] == x.shape[0] else rows(x, block.own), self.root)
-        return linear(x, self.root)[block.own]
+            return linear(x if block.pattern.shape[0] == x.shape[0] else rows(x, block.row_columns), self.root)
+        return linear(x, self.root)[block.row_columns]
 
     def total(self, sums: Tensor, skip: Tensor | None) -> Tensor:
         return sums + self.bias if skip is None else sums + skip + self.bias
@@ -120,14 +126,15 @@ class Layer(nn.Module):
         return product if self.root is None else 2 * product, nnz * (inputs if first else outputs)
 
 
-def gcn_norm(adjacency: Adjacency, values: Tensor, own: Tensor) -> Tensor:
+def gcn_norm(adjacency: Adjacency, values: Tensor, row_columns: Tensor) -> Tensor:
     """Entries of D̃^-½ (A∘m∘g + I) D̃^-½ from those of A∘m∘g + I; D̃ sums each row, that is, what flows into a node.
 
-    ``own``: the column of each row's own node, for an adjacency that stores D̃ because its entries do not show it.
+    ``row_columns``: the column of each row's own node, for an adjacency that stores D̃ because its entries do not
+    show it.
     """
     pattern = adjacency.pattern
     if adjacency.degree is not None:
-        scale = take(adjacency.degree, own).rsqrt()
+        scale = take(adjacency.degree, row_columns).rsqrt()
         return values * scale[pattern.row] * take(adjacency.degree, pattern.col).rsqrt()
     scale = row_sum(pattern, values).rsqrt()
     return values * scale[pattern.row] * scale[pattern.col]

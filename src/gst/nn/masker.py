@@ -51,11 +51,11 @@ class Masker(nn.Module):
         target, source = self._halves(x)
         scores = []
         for block, after in zip(blocks, [*blocks[1:], None], strict=True):
-            own, arcs = block.block.own, block.arcs()
-            forward = edge_mlp(arcs, target[own], source, self.last)
-            scores.append(forward if directed else (forward + edge_mlp(arcs, source[own], target, self.last)) / 2)
+            rows, arcs = block.block.row_columns, block.arcs()
+            forward = edge_mlp(arcs, target[rows], source, self.last)
+            scores.append(forward if directed else (forward + edge_mlp(arcs, source[rows], target, self.last)) / 2)
             if after is not None:  # the columns of a block are the rows of the one before it
-                target, source = target[own], source[own]
+                target, source = target[rows], source[rows]
         return list(self._standard(torch.cat(scores)).split([part.numel() for part in scores]))
 
     def _halves(self, x: Features) -> tuple[Tensor, Tensor]:

@@ -80,7 +80,7 @@ class Block:
     pattern: Pattern  # [rows, columns], renumbered
     entries: Tensor | None  # ids of these entries in the adjacency; None: all
     nodes: Tensor | None  # the node of each column; None: all nodes are columns
-    own: Tensor  # the column of each row's own node
+    row_columns: Tensor  # the column of each row's own node
 
     def select(self, values: Tensor) -> Tensor:
         """The values of this block's entries, from those of all entries."""

@@ -77,8 +77,8 @@ class Neighbours:
         if entries is not None:
             num_drawn = np.bincount(row, minlength=ids.size) - 1
             scale = ((self.start[ids + 1] - self.start[ids]) / np.maximum(num_drawn, 1))[row].astype(np.float32)
-        columns, own = (torch.from_numpy(part).to(rows.device) for part in (nodes, np.searchsorted(nodes, ids)))
-        return self._block(rows, row, col, entry, scale, columns, own)
+        columns, row_columns = (torch.from_numpy(part).to(rows.device) for part in (nodes, np.searchsorted(nodes, ids)))
+        return self._block(rows, row, col, entry, scale, columns, row_columns)
 
     def run(self, rows: Tensor) -> "LocalBlock":
         """The same with all nodes as columns: O(entries), independent of the number of nodes."""
@@ -93,7 +93,7 @@ class Neighbours:
         entry: np.ndarray,
         scale: np.ndarray | None,
         columns: Tensor | None,
-        own: Tensor,
+        row_columns: Tensor,
     ) -> "LocalBlock":
         is_arc = entry >= 0
         arc = entry[is_arc]
@@ -110,7 +110,7 @@ class Neighbours:
         pattern = Pattern(block_row, block_col, (rows.numel(), num_columns))
         source = torch.where(off_diagonal, off_diagonal.cumsum(0) - 1, arc.size + block_row)
         adjacency = Adjacency(pattern, source, weight, self.loops[rows], arc.size, None, self.min_weight)
-        return LocalBlock(Block(adjacency, pattern, None, columns, own), edge, off_diagonal)
+        return LocalBlock(Block(adjacency, pattern, None, columns, row_columns), edge, off_diagonal)
 
     def reached(self, rows: Tensor) -> Tensor:
         """Sorted ids of these rows and of all nodes that they read."""

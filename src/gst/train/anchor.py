@@ -34,6 +34,7 @@ def new_masker(run: Run, masking: Masking) -> Masker:
 
 def find_anchor(run: Run, masking: Masking) -> Anchor:
     """Trains Θ and Ψ together on m_g ⊙ A for E epochs, or takes what an earlier run has stored."""
+    run.check_memory(masker_hidden=masking.masker_hidden)
 
     def make() -> Content:
         start = run.checkpoint.clock()

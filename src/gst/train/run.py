@@ -90,8 +90,8 @@ class Run:
         self.batching = batching or Batching()
         self._check_batching()
         task = self.make_task()
-        if model is None:  # what an own model needs is unknown
-            self._check_memory(task)
+        self._num_classes = task.num_classes
+        self.check_memory()
         self.device = find_device(self.training.device)
         self.edges = self.make_edges(by).to(self.device)
         self.task = task.to(self.device)
@@ -141,12 +141,14 @@ class Run:
         if distributed.size() > 1 and batch == "full":
             raise InputError(f"{distributed.size()} processes share no full batch: take --batch clusters or neighbors")
 
-    def _check_memory(self, task: Task) -> None:
-        """Refuses what would not fit into memory."""
+    def check_memory(self, **masker: int) -> None:
+        """Refuses a training that would not fit, with a masker of this width (``masker_hidden``) if it is given."""
+        if self.model is not None:  # what an own model needs is unknown
+            return
         x = self.data.x
-        sizes = (int(self.data.num_nodes), self.data.edge_index.shape[1], x.shape[1], task.num_classes)
+        sizes = (int(self.data.num_nodes), self.data.edge_index.shape[1], x.shape[1], self._num_classes)
         stored = stored_values(x).numel() if is_sparse(x) else None
-        needed = training_memory(*sizes, self.backbone, self.training, self.batching.batch, stored)
+        needed = training_memory(*sizes, self.backbone, self.training, self.batching.batch, stored, **masker)
         smaller = "batch clusters" if self.batching.batch == "full" else "fewer layers"
         check_memory(needed, "training on this graph", f"a smaller hidden, {smaller} or a machine with more would help")
 

@@ -6,6 +6,7 @@ from brute import TARGET, trials
 from torch_geometric.nn import GCN, GraphSAGE
 
 from graphs import random_graph
+from gst.base.errors import InputError
 from gst.graph.edgeset import EdgeSet
 from gst.graph.select import top_k
 from gst.methods.greedy import path as greedy_path
@@ -22,6 +23,19 @@ def network_of(name, data):
         extra = {"heads": 2} if name == "gat" else {}
         return NativeNetwork(BACKBONES[name](5, 6, 3, **extra).eval(), data.x)
     return OwnNetwork({"own-gcn": GCN, "own-sage": GraphSAGE}[name](5, 6, 2, 3).eval(), data)
+
+
+def test_no_more_edges_are_asked_for_than_there_are():
+    data = random_graph(nodes=12, edges=30)
+    edges = EdgeSet.from_data(data)
+    network = network_of("gcn", data)
+    search = Search([network], edges, [network.logits(edges).detach()], TARGET)
+    with pytest.raises(InputError, match=f"{edges.num_edges + 1} edges cannot be added: there are {edges.num_edges}"):
+        search.add(edges.num_edges + 1)
+    search.add(5)
+    with pytest.raises(InputError, match="6 edges cannot be dropped: there are 5"):
+        search.drop(6)
+    assert search.drop(5)[0].numel() == 5
 
 
 def check_steps(steps, network, edges, wanted, sign):

@@ -1,5 +1,6 @@
 """A model and a graph bound together for inference, with nodes in the order that is fastest."""
 
+from abc import ABC, abstractmethod
 from copy import copy
 from os import PathLike
 from pathlib import Path
@@ -27,7 +28,7 @@ from gst.nn.own_model import call_model
 PRECISIONS = ("float32", "bfloat16")
 
 
-class Compiled(nn.Module):
+class Compiled(nn.Module, ABC):
     """``compiled()`` gives the logits of all nodes, in the order of the data.
 
     Attributes:
@@ -53,13 +54,13 @@ class Compiled(nn.Module):
             return out
         return torch.empty_like(out).index_copy_(0, self.permutation, out)
 
+    @abstractmethod
     def ordered(self) -> Tensor:
         """Logits in the order of ``permutation``."""
-        raise NotImplementedError
 
+    @abstractmethod
     def without_edges(self) -> "Compiled":
         """The same computation on a graph without edges: what is left without the products with A."""
-        raise NotImplementedError
 
     def save(self, path: str | PathLike[str]) -> Path:
         """Writes one file for :func:`gst.load_compiled`: of an own model the weights, not the code."""
@@ -69,8 +70,8 @@ class Compiled(nn.Module):
         write(target, {"permutation": self.permutation, **tensors}, {**described, **metadata})
         return target
 
-    def _pack(self) -> Content:
-        raise NotImplementedError
+    @abstractmethod
+    def _pack(self) -> Content: ...
 
 
 class CompiledBackbone(Compiled):

@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from gst.base.errors import InputError
 from gst.graph.edgeset import EdgeSet
 from gst.methods.greedy.batched import BatchedSearch, num_hops
 from gst.methods.greedy.divergence import Target
@@ -211,6 +212,9 @@ class Search:
         self.keep_mask[steps] = sign > 0
 
     def _walk(self, count: int, sign: float, tolerance: float) -> tuple[Tensor, Tensor]:
+        left = int((self.keep_mask != (sign > 0)).sum())
+        if count > left:
+            raise InputError(f"{count} edges cannot be {'added' if sign > 0 else 'dropped'}: there are {left}")
         if sign != self._sign:  # values of the other direction do not apply
             self._memory.value[:] = np.nan
             self._sign = sign

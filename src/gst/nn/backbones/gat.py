@@ -61,7 +61,7 @@ class GATLayer(Layer):
         pattern = block.pattern
         source, target = (self._scores(x, hidden, vector) for vector in self.attention)
         logits = functional.leaky_relu(
-            take(target, block.own)[pattern.row] + take(source, pattern.col), 0.2
+            take(target, block.row_columns)[pattern.row] + take(source, pattern.col), 0.2
         )  # [nnz, heads]
 
         if edge_values is None and block.adjacency.weight is None:  # all values are 1
