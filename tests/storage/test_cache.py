@@ -28,7 +28,8 @@ CHANGED = {
     **{"residual": True, "norm": "layer", "prune_ratio": 0.2, "round_epochs": 3, "l1": 0.1, "weight_prune_ratio": 0.2},
     **{"inner_steps": 3, "meta_epochs": 2, "outer": "train"},
 }
-UNTRIED = {"loader", "device"} | {"target", "protect", "scope"}  # needs pyg-lib; one machine; typed graphs have their own
+# needs pyg-lib; one machine; typed graphs have their own
+UNTRIED = {"loader", "device"} | {"target", "protect", "scope"}
 NO_RESULT = {"sparsity", "keep", "backbone", "model", "cache", "watch", "checkpoint"}
 METHODS = {
     "gst": {"method": "gst"},
