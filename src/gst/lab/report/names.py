@@ -44,6 +44,7 @@ MEASURES = {  # prefix of the columns: which model is scored
     "": "returned model",
     "retrain_": "fresh model",
     "warm_": "warm start",
+    "frozen_": "frozen dense model",
 }
 ABLATIONS = {
     "": "GST",

@@ -9,6 +9,7 @@ const columns = [
   ["test", 1, (r) => number(r.test), (r) => r.test],
   ["fresh", 1, (r) => number(r.retrain_test), (r) => r.retrain_test],
   ["warm", 1, (r) => number(r.warm_test), (r) => r.warm_test],
+  ["frozen", 1, (r) => number(r.frozen_test), (r) => r.frozen_test],
   ["dense", 1, (r) => number(r.dense_test), (r) => r.dense_test],
   ["seconds", 1, (r) => number(r.seconds), (r) => r.seconds],
   ["experiment", null, (r) => r.experiment, (r) => r.experiment],
