@@ -19,6 +19,10 @@ from gst.storage.lock import take
 FORMAT = 1
 
 
+class UnwrittenError(InputError):
+    """A change could not be written to disk, and was not made."""
+
+
 class Journal:
     """The changes of an engine since a state that ``identity`` names.
 
@@ -72,7 +76,7 @@ class Journal:
             os.fsync(self._handle)
         except OSError as error:
             os.ftruncate(self._handle, self._end)
-            raise InputError(f"cannot write {self.path}: {error.strerror or error}") from None
+            raise UnwrittenError(f"cannot write {self.path}: {error.strerror or error}") from None
         self._end += len(line)
 
     def close(self) -> None:

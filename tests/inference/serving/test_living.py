@@ -207,7 +207,7 @@ def test_changes_that_do_not_fit_are_refused_and_change_nothing():
         ({"x": {"a": [0.0] * 5}}, "node ids are needed"),
         ({"x": {1: [0.0] * 4}}, "5 features are needed"),
         ({"x": {1: [0.0] * 4 + [float("nan")]}}, "NaN or infinite"),
-        ({"x": {1: ["a"] * 5}}, "does not hold numbers"),
+        ({"x": {1: ["a"] * 5}}, "no array of numbers"),
         ({"x": {1: {"columns": [5], "values": [1.0]}}}, "columns from 0 to 4"),
         ({"new_nodes": [[0.0] * 4]}, "5 features are needed"),
         ({"add": [missing], "weight": [2.0]}, "have no weights"),

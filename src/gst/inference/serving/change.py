@@ -35,13 +35,16 @@ class Change:
     ) -> "Change":
         """From what a user gives; the shapes are checked here, what the graph has is not."""
         added = _pairs("add", add)
-        weights = None if weight is None else _numbers("weight", weight)
+        weights = None if weight is None else as_numbers("weight", weight)
         if weights is not None and (weights.shape != (len(added),) or not bool((weights > 0).all())):
             raise InputError(f"weight has shape {list(weights.shape)}: one positive number for each of add is needed")
         if x is not None and not isinstance(x, Mapping):
             raise InputError(f"x is a {type(x).__name__}: features by node are needed, {{node: row}}")
         rows = {_node(node): _row(f"x of node {node}", row, inputs) for node, row in (x or {}).items()}
-        given = [] if new_nodes is None else list(new_nodes)
+        try:
+            given = [] if new_nodes is None else list(new_nodes)
+        except TypeError:
+            raise InputError(f"new_nodes is a {type(new_nodes).__name__}: rows of features are needed") from None
         fresh = [_row(f"row {i} of new_nodes", row, inputs) for i, row in enumerate(given)]
         stacked = np.stack(fresh) if fresh else np.empty((0, inputs), np.float32)
         return cls(added, weights, _pairs("remove", remove), rows, stacked)
@@ -85,14 +88,14 @@ def _row(what: str, row: Any, inputs: int) -> np.ndarray:
     """One row of features: numbers, or the columns and values of those that are not zero."""
     if isinstance(row, Mapping):
         return _unpacked(what, row, inputs)
-    values = _numbers(what, row.detach().cpu().to_dense() if isinstance(row, Tensor) else row)
+    values = as_numbers(what, row.detach().cpu().to_dense() if isinstance(row, Tensor) else row)
     if values.shape != (inputs,):
         raise InputError(f"{what} has shape {list(values.shape)}: {inputs} features are needed")
     return values
 
 
 def _unpacked(what: str, row: Mapping[str, Any], inputs: int) -> np.ndarray:
-    columns, values = np.asarray(row.get("columns", ())), _numbers(what, row.get("values", ()))
+    columns, values = np.asarray(row.get("columns", ())), as_numbers(what, row.get("values", ()))
     whole = set(row) == {"columns", "values"} and columns.ndim == 1 and columns.shape == values.shape
     whole = whole and (columns.size == 0 or columns.dtype.kind in "iu")
     if not whole or (columns.size and not 0 <= columns.min() <= columns.max() < inputs):
@@ -109,13 +112,14 @@ def _packed(row: np.ndarray) -> Any:
     return {"columns": columns.tolist(), "values": row[columns].tolist()}
 
 
-def _numbers(what: str, values: Any) -> np.ndarray:
+def as_numbers(what: str, values: Any) -> np.ndarray:
+    """Finite real numbers in float32."""
     try:
         numbers = np.asarray(values, dtype=np.float64)
     except (ValueError, TypeError, OverflowError):
-        raise InputError(f"{what} does not hold numbers") from None
+        raise InputError(f"{what} is no array of numbers: real numbers are needed") from None
     with np.errstate(over="ignore"):
-        result = numbers.astype(np.float32)
+        result = np.ascontiguousarray(numbers, np.float32) if numbers.ndim else numbers.astype(np.float32)
     if not np.isfinite(result).all():
         raise InputError(f"{what} is NaN or infinite")
     return result

@@ -13,7 +13,7 @@ from torch import Tensor
 from gst.base.arguments import as_path
 from gst.base.errors import InputError
 from gst.base.text import shown
-from gst.inference.serving.change import Change, Pairs
+from gst.inference.serving.change import Change, Pairs, as_numbers
 from gst.inference.serving.field import count_stored, receptive_field
 from gst.inference.serving.kernel import answer
 from gst.inference.serving.living import Living, Outcome
@@ -31,6 +31,14 @@ class Reads(NamedTuple):
     nodes: int  # whose features are read, each once
     arcs: int
     bytes: int  # of features (or products), arcs and degrees
+
+
+class Answer(NamedTuple):
+    """Outputs, and what they were computed from."""
+
+    outputs: Tensor  # [nodes, C]
+    version: int  # of the graph
+    read: int  # nodes
 
 
 class Engine:
@@ -52,6 +60,21 @@ class Engine:
     def __call__(self, nodes: Ids, x: Any = None) -> Tensor:
         """Outputs of these nodes; ``x``: [nodes, F], features that they have in this call only."""
         raise NotImplementedError
+
+    def answer(self, nodes: Ids, x: Any = None) -> Answer:
+        """Outputs with the version of the graph that they belong to."""
+        return Answer(self(nodes, x), self.version, self.reads(nodes).nodes)
+
+    def keep_journal(self, path: str | PathLike[str]) -> int:
+        """Makes changes durable: from now on each is on disk before it is made.
+
+        Changes that the file has already, of an earlier process, are made at once; their number is returned. The file
+        belongs to this engine's run, and only one process may have it.
+        """
+        raise InputError("this engine cannot change its graph: result.engine(updates=True) of a native model can")
+
+    def close(self) -> None:
+        """Ends the journal, if there is one, so that another engine may have it."""
 
     def reads(self, nodes: Ids) -> Reads:
         """How many nodes, arcs and bytes one call for these nodes reads."""
@@ -82,23 +105,23 @@ class Engine:
 
     def given(self, ids: np.ndarray, x: Any) -> np.ndarray:
         """Features for one call, checked."""
-        values = x.detach().cpu().to_dense() if isinstance(x, Tensor) else torch.as_tensor(np.asarray(x))
-        values = values.view(1, -1) if values.dim() == 1 else values
-        if values.is_complex() or list(values.shape) != [ids.size, self.inputs]:
+        values = as_numbers("x", x.detach().cpu().to_dense() if isinstance(x, Tensor) else x)
+        values = values[None] if values.ndim == 1 else values
+        if values.shape != (ids.size, self.inputs):
             raise InputError(f"x has shape {list(values.shape)}: [{ids.size}, {self.inputs}] real numbers are needed")
         if np.unique(ids).size != ids.size:
             raise InputError("a node is named twice: with x, each may be named once")
-        result = values.float().contiguous().numpy()
-        if not np.isfinite(result).all():
-            raise InputError("x is NaN or infinite")
-        return result
+        return values
 
 
 def as_ids(nodes: Ids) -> np.ndarray:
     """Node ids as a flat array of int64."""
     if isinstance(nodes, Tensor):
         nodes = nodes.detach().cpu().numpy()
-    ids = np.asarray(nodes)
+    try:
+        ids = np.asarray(nodes)
+    except ValueError:  # a list of lists of several lengths
+        raise InputError("nodes are lists within a list: whole numbers are needed") from None
     if ids.size == 0:
         return np.empty(0, np.int64)
     if ids.dtype.kind not in "iu" or ids.ndim > 1:
@@ -138,6 +161,13 @@ class NativeEngine(Engine):
         with self.lock:
             return torch.from_numpy(self.compute(ids, given)[0])
 
+    def answer(self, nodes: Ids, x: Any = None) -> Answer:
+        ids = as_ids(nodes)
+        given = _NONE if x is None else self.given(ids, x)
+        with self.lock:
+            out, read, _ = self.compute(ids, given)
+            return Answer(torch.from_numpy(out), self.version, read)
+
     def compute(self, ids: np.ndarray, given: np.ndarray) -> tuple[np.ndarray, int, int]:
         """Outputs, nodes read and arcs read; the caller holds the lock."""
         out, nodes, arcs = answer(ids, given, self.state.graph, self.num_nodes, self._mark())
@@ -164,11 +194,6 @@ class NativeEngine(Engine):
                 return self.living.apply(change)
 
     def keep_journal(self, path: str | PathLike[str]) -> int:
-        """Makes changes durable: from now on each is on disk before it is made.
-
-        Changes that the file has already, of an earlier process, are made at once; their number is returned. The file
-        belongs to this engine's run, and only one process may have it.
-        """
         if self.living is None or self._journal is not None:
             raise InputError("a journal is for an engine made with updates=True, and it has one at most")
         with self._writer:
@@ -196,7 +221,6 @@ class NativeEngine(Engine):
         return made
 
     def close(self) -> None:
-        """Ends the journal, so that another engine may have it."""
         with self._writer:
             if self._journal is not None:
                 self._journal.close()
