@@ -13,8 +13,8 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from gst.base.errors import InputError
+from gst.graph.cap import capped_budget
 from gst.graph.edgeset import By, EdgeSet
-from gst.graph.select import budget
 from gst.methods import Result, Sparsifier, TopologySparsifier
 
 # one short epoch of a narrow network shows what the contract is about
@@ -32,9 +32,9 @@ KINDS: tuple[dict[str, bool], ...] = (
 def check_sparsifier(method: Callable[..., Sparsifier], **params: Any) -> None:
     """Raises an ``AssertionError`` that says which promise a sparsifier breaks.
 
-    On small graphs of every kind: exact budgets, a subset of the input, both arcs of a pair alike where pairs count,
-    attributes aligned, self-loops untouched, the same seed giving the same graph, random numbers of the caller left
-    alone, arguments that can be read, set and cloned, bad ones refused.
+    On small graphs of every kind: exact budgets, caps on what a node reads, a subset of the input, both arcs of a pair
+    alike where pairs count, attributes aligned, self-loops untouched, the same seed giving the same graph, random
+    numbers of the caller left alone, arguments that can be read, set and cloned, bad ones refused.
 
     Args:
         method: the class, or a function that makes one from arguments.
@@ -45,8 +45,11 @@ def check_sparsifier(method: Callable[..., Sparsifier], **params: Any) -> None:
     for kind in KINDS:
         data = random_graph(nodes=20, edges=40, **kind)
         edges = EdgeSet.from_data(data).num_edges  # no more than there are arcs
-        for amount in ({"sparsity": 0.0}, {"sparsity": 0.5}, {"sparsity": 0.9}, {"keep": 1}, {"keep": edges // 3}):
+        shares = ({"sparsity": 0.0}, {"sparsity": 0.5}, {"sparsity": 0.9}, {"keep": 1}, {"keep": edges // 3})
+        capped = ({"max_degree": 2}, {"max_degree": 1, "keep": 5}, {"max_degree": 3, "sparsity": 0.8})
+        for amount in (*shares, *capped):
             check_fit(method(**amount, **params), data, **amount)
+        check_too_little_room(method, data, params)
         check_seed(method, data, params)
 
 
@@ -78,9 +81,17 @@ def check_result(result: Result, data: Data, **amount: Any) -> None:
 
 
 def check_mask(
-    data: Data, mask: Tensor, sparsity: float | None = None, keep: int | None = None, by: By = "pairs"
+    data: Data,
+    mask: Tensor,
+    sparsity: float | None = None,
+    keep: int | None = None,
+    max_degree: int | None = None,
+    by: By = "pairs",
 ) -> None:
-    """Exact budget, self-loops untouched, duplicates together and, by pairs, both arcs alike."""
+    """Exact budget, no node that reads more than ``max_degree`` neighbours, self-loops untouched, duplicates together.
+
+    By pairs, also both arcs alike.
+    """
     edges = EdgeSet.from_data(data, by)
     assert mask.dtype == torch.bool and mask.numel() == data.edge_index.shape[1], "one truth value per column"
     kept: dict[int, bool] = {}
@@ -89,7 +100,11 @@ def check_mask(
             assert stays, "a self-loop was removed"
         else:
             assert kept.setdefault(edge, stays) == stays, "columns of one edge were separated"
-    assert sum(kept.values()) == budget(edges.num_edges, sparsity, keep), "the budget is not exact"
+    expected = capped_budget(edges, max_degree, sparsity, keep)
+    assert sum(kept.values()) == expected, "the budget is not exact"
+    readers = [edges.pairs[1, edge].item() for edge, stays in kept.items() if stays]
+    if max_degree is not None:
+        assert max(map(readers.count, readers), default=0) <= max_degree, "a node reads more neighbours than max_degree"
 
 
 def check_graph(data: Data, sparse: Data, mask: Tensor) -> None:
@@ -103,6 +118,19 @@ def check_graph(data: Data, sparse: Data, mask: Tensor) -> None:
             assert bool(same.all()) if isinstance(same, Tensor) else same, f"{name} is not that of the kept columns"
 
 
+def check_too_little_room(method: Callable[..., Sparsifier], data: Data, params: dict[str, Any]) -> None:
+    """A budget beyond the cap is refused with the largest number that fits, which is then accepted."""
+    edges = EdgeSet.from_data(data, "arcs")
+    fits = int(torch.bincount(edges.pairs[1]).clamp(max=1).sum())
+    try:
+        method(max_degree=1, keep=fits + 1, **params).fit(data)
+    except InputError as error:
+        assert f"keep = {fits} at most" in str(error), "the refusal does not say what fits"
+    else:
+        raise AssertionError("a budget beyond max_degree is accepted")
+    check_fit(method(max_degree=1, keep=fits, **params), data, max_degree=1, keep=fits)
+
+
 def check_arguments(method: Callable[..., Sparsifier], params: dict[str, Any]) -> None:
     """Arguments can be read and set, and bad budgets are refused."""
     made = method(sparsity=0.5, **params)
@@ -111,7 +139,14 @@ def check_arguments(method: Callable[..., Sparsifier], params: dict[str, Any]) -
     again = type(made)(**given)
     assert all(again.get_params()[name] is value for name, value in given.items()), "the constructor changes arguments"
     assert made.set_params(sparsity=0.25) is made and made.sparsity == 0.25, "set_params"
-    for bad in ({"sparsity": 1.0}, {"sparsity": -0.1}, {"keep": -1}, {}, {"sparsity": 0.5, "keep": 3}):
+    for bad in (
+        {"sparsity": 1.0},
+        {"sparsity": -0.1},
+        {"keep": -1},
+        {},
+        {"max_degree": 0},
+        {"sparsity": 0.5, "keep": 3},
+    ):
         try:
             method(**bad, **params)
         except InputError:

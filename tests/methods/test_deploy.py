@@ -12,6 +12,8 @@ from gst.after.drift import drift
 from gst.after.structure import inspect_run
 from gst.graph.edgeset import EdgeSet
 from gst.graph.select import budget, top_k
+from gst.methods.greedy.divergence import Target
+from gst.methods.greedy.path import make_search
 from gst.storage.cache import Cache
 
 QUICK = {"hidden": 8, "anchor_epochs": 4, "sparse_epochs": 9}
@@ -127,3 +129,61 @@ def test_a_run_grows_by_what_it_counts(by):
     assert abs(grown.metrics["edges_kept"] - (total - result.metrics["sparsity"] * total)) <= 0.5
     old_arcs = set(map(tuple, result.graph.edge_index.T.tolist()))
     assert old_arcs <= set(map(tuple, grown.graph.edge_index.T.tolist()))
+
+
+@pytest.mark.parametrize("backbone", ["gcn", "gin", "gat"])
+@pytest.mark.parametrize("directed", [False, True])
+def test_no_node_reads_more_than_max_degree(backbone, directed, tmp_path):
+    data = random_graph(nodes=40, edges=160, loops=True, directed=directed)
+    edges = EdgeSet.from_data(data, "arcs")
+    reads = torch.bincount(edges.pairs[1], minlength=40)
+    whole = fit(data, backbone=backbone, sparsity=None, max_degree=2)
+    assert int(whole.found_.keep_mask.sum()) == int(reads.clamp(max=2).sum())
+    part = fit(data, backbone=backbone, sparsity=None, keep=20, max_degree=2, cache=Cache(tmp_path))
+    order = whole.result_.scores[part.result_.edge_mask & (edges.column_edge >= 0)]
+    assert float(order.min()) > edges.num_edges - 20, "one path serves every budget under the same cap"
+    again = fit(data, backbone=backbone, sparsity=None, max_degree=2, cache=Cache(tmp_path))
+    assert same(again, whole), "a stored path goes on under its cap"
+    for result in (whole.result_, part.result_):
+        assert result.metrics["max_degree"] == 2
+        kept = edges.pairs[1][torch.unique(edges.column_edge[result.edge_mask & (edges.column_edge >= 0)])]
+        assert int(torch.bincount(kept).max()) <= 2
+    free = fit(data, backbone=backbone, sparsity=None, keep=20, max_degree=1000)
+    assert same(free, fit(data, backbone=backbone, sparsity=None, keep=20))
+
+
+@pytest.mark.parametrize("backbone", ["gcn", "gin", "gat"])
+def test_a_capped_search_is_the_greedy_of_brute_force(backbone):
+    run = Deploy(sparsity=0.5, backbone=backbone, max_degree=2, cache=False, **QUICK).run(random_graph(14, 30))
+    edges, logits, network = run.edges, run.dense.logits, run.network()
+    network.module.load_state_dict(run.dense.model)
+    network.module.eval()
+    target = Target.of(logits)
+    search = make_search([network], edges, [logits], target, room=run.cap.room)
+    order, deltas = search.add(run.cap.capacity, tolerance=0.0)
+    kept = torch.zeros(edges.num_edges, dtype=torch.bool)
+
+    @torch.no_grad()
+    def divergence(edge):
+        mask = kept.index_fill(0, torch.tensor([edge]), True) if edge is not None else kept
+        return float(target.loss(logits.double(), network.logits(edges.subset(mask)).double()).sum())
+
+    for edge, delta in zip(order.tolist(), deltas.tolist(), strict=True):
+        reads = torch.bincount(edges.pairs[1][kept], minlength=14)
+        fits = [e for e in range(edges.num_edges) if not kept[e] and reads[edges.pairs[1][e]] < 2]
+        values = {e: divergence(e) - divergence(None) for e in fits}
+        assert delta == pytest.approx(values[edge], abs=0.02) and delta <= min(values.values()) + 0.02
+        kept[edge] = True
+    assert not [e for e in fits if e != order[-1] and int((edges.pairs[1][kept] == edges.pairs[1][e]).sum()) < 2]
+
+
+@pytest.mark.parametrize("kind", [GCN, GAT])
+def test_the_cap_holds_for_models_of_ones_own_and_for_new_nodes(kind):
+    data = random_graph(nodes=40, edges=160)
+    torch.manual_seed(0)
+    old = data.subgraph(torch.arange(40) < 30)
+    result = Deploy(kind(5, 8, 2, 3), sparsity=0.5, max_degree=3).fit(old).result_
+    grown = result.extend(data)
+    for graph in (result.graph, grown.graph):
+        assert int(torch.bincount(graph.edge_index[1]).max()) <= 3
+    assert grown.metrics["edges_kept"] > result.metrics["edges_kept"]

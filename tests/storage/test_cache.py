@@ -26,7 +26,7 @@ CHANGED = {
     **{"weight_decay": 0.1, "masker_hidden": 8, "mask_deviation": 0.05, "inductive": True, "batch": "clusters"},
     **{"clusters": 4, "clusters_per_batch": 1, "batch_nodes": 3, "fanout": 1, "seed": 2},
     **{"residual": True, "norm": "layer", "prune_ratio": 0.2, "round_epochs": 3, "l1": 0.1, "weight_prune_ratio": 0.2},
-    **{"inner_steps": 3, "meta_epochs": 2, "outer": "train"},
+    **{"inner_steps": 3, "meta_epochs": 2, "outer": "train", "by": "pairs", "max_degree": 4},
 }
 # needs pyg-lib; one machine; typed graphs have their own
 UNTRIED = {"loader", "device"} | {"target", "protect", "scope"}

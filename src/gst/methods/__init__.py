@@ -9,6 +9,7 @@ from gst.methods.effective_resistance import EffectiveResistance
 from gst.methods.found import Found
 from gst.methods.gst import GST
 from gst.methods.importance import ImportanceScores
+from gst.methods.k_neighbor import KNeighbor
 from gst.methods.local_similarity import LocalSimilarity
 from gst.methods.mest import MEST
 from gst.methods.mgspar import MGSpar
@@ -43,6 +44,7 @@ __all__ = [
     "EffectiveResistance",
     "Found",
     "ImportanceScores",
+    "KNeighbor",
     "LearnedSparsifier",
     "LocalSimilarity",
     "MGSpar",

@@ -18,6 +18,7 @@ from gst.base.errors import AgreementWarning, InputError
 from gst.base.modes import plain_torch
 from gst.base.versions import method_version
 from gst.data.registry import published_name
+from gst.graph.cap import Cap, capped_budget, check_max_degree
 from gst.graph.edgeset import By, EdgeSet, check_data, check_graph
 from gst.graph.select import budget
 from gst.graph.typed import TypedEdges
@@ -46,6 +47,8 @@ class Sparsifier(BaseTransform):
     Args:
         sparsity: share of edges to remove; of a typed graph also a dictionary with a share by relation.
         keep: number of edges to keep, instead of a share.
+        max_degree: the most neighbours that a node reads: kept arcs into it, self-loops not counted. Edges are then
+            counted by arcs, in every method. Without ``sparsity`` and ``keep``, as many arcs stay as the cap allows.
         backbone: the network, ``"gcn"``, ``"gin"``, ``"gat"``, ``"sage"``, ``"cluster-gcn"`` or one you registered.
         model: your own ``nn.Module`` of PyG ``MessagePassing`` layers, instead of a backbone; a copy is trained.
         seed: of all random numbers.
@@ -81,6 +84,7 @@ class Sparsifier(BaseTransform):
 
     sparsity: float | Mapping[Any, float] | None = None
     keep: int | None = None
+    max_degree: int | None = None
     backbone: str = "gcn"
     model: nn.Module | None = None
     seed: int = 0
@@ -123,7 +127,9 @@ class Sparsifier(BaseTransform):
 
     def check(self) -> None:
         """Refuses bad arguments before any work; a subclass adds its own. What depends on the data is for ``fit``."""
-        check_amount(self.sparsity, self.keep)
+        check_max_degree(self.max_degree)
+        if self.max_degree is None or (self.sparsity, self.keep) != (None, None):
+            check_amount(self.sparsity, self.keep)
         check_typed_arguments(self.target, self.protect, self.scope)
         check_model(self.model)
         for config in self.configs:
@@ -173,7 +179,11 @@ class Sparsifier(BaseTransform):
     @property
     def counts_by(self) -> By:
         """What counts as an edge of an undirected graph."""
-        return "pairs"
+        return "pairs" if self.max_degree is None else "arcs"
+
+    def num_kept(self, edges: EdgeSet) -> int:
+        """How many of these edges stay."""
+        return capped_budget(edges, self.max_degree, self.sparsity, self.keep)
 
     # ---- the work
 
@@ -199,6 +209,7 @@ class Sparsifier(BaseTransform):
             training=self.config(Training, data),
             batching=self.config(Batching, data),
             by=self.counts_by,
+            max_degree=self.max_degree,
             cache=self.cache,
             watch=self.watch,
             checkpoint=checkpoint,
@@ -215,6 +226,8 @@ class Sparsifier(BaseTransform):
             raise InputError("a sparsity by relation is for typed graphs (HeteroData): this graph has one type")
 
     def _check_typed(self) -> None:
+        if self.max_degree is not None:
+            raise InputError("max_degree is for graphs of one type, and this one has several")
         if not self.takes_typed:
             raise InputError(f"{type(self).__name__} is for graphs of one type: take deploy, gst or a topology method")
 
@@ -255,7 +268,7 @@ class Sparsifier(BaseTransform):
     def fit_run(self, run: Run, *, dense: bool = False, retrain: bool = False, distill: bool = False) -> Self:
         """The same for a run at hand, which may serve many fits."""
         self.edges_ = run.edges.to(torch.device("cpu"))
-        self.found_ = self.search(run, self.edges_.budget(self.sparsity, self.keep))
+        self.found_ = self.search(run, self.num_kept(self.edges_))
         params = {"method": self.name or type(self).__name__, "options": self.settings(run.data)}
         self.result_ = Result.measured(run, self.found_, params, dense=dense, retrain=retrain, distill=distill)
         return self
@@ -266,7 +279,7 @@ class Sparsifier(BaseTransform):
         shares = self.sparsity
         if isinstance(shares, Mapping):
             shares = {str(name): share for name, share in shares.items()}
-        amount = {"sparsity": shares, "keep": self.keep}
+        amount = {"sparsity": shares, "keep": self.keep, "max_degree": self.max_degree}
         return {"method": method, "search": method_version(method), **self.settings(run.data), **amount, **measures}
 
     def transform(self, data: Data) -> Data:
@@ -285,9 +298,13 @@ class Sparsifier(BaseTransform):
         return self.fit(data).result_.graph
 
     def __repr__(self) -> str:
-        amount = f"sparsity={self.sparsity}" if self.keep is None else f"keep={self.keep}"
         network = self.backbone if self.model is None else type(self.model).__name__
-        return f"{type(self).__name__}({network}, {amount})"
+        return f"{type(self).__name__}({network}, {self._amount})"
+
+    @property
+    def _amount(self) -> str:
+        amounts = {"sparsity": self.sparsity, "keep": self.keep, "max_degree": self.max_degree}
+        return ", ".join(f"{name}={value}" for name, value in amounts.items() if value is not None)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -333,12 +350,18 @@ class TopologySparsifier(Sparsifier):
 
     def select(self, edges: EdgeSet) -> tuple[Tensor, Tensor]:
         """Which edges stay, and the score of each."""
-        return self._top(edges, edges.budget(self.sparsity, self.keep))
+        return self._top(edges, self.num_kept(edges))
 
     @plain_torch()
     def _top(self, edges: EdgeSet, num_kept: int) -> tuple[Tensor, Tensor]:
         scores = self.scores_of(edges)
-        return edges.choose(scores, num_kept), scores
+        return self.highest(edges, scores, num_kept), scores
+
+    def highest(self, edges: EdgeSet, scores: Tensor, num_kept: int) -> Tensor:
+        """The edges of highest score, as many as are to stay."""
+        if self.max_degree is None:
+            return edges.choose(scores, num_kept)
+        return Cap.of(edges, self.max_degree).top_k(scores, num_kept)
 
     @plain_torch()
     def forward(self, data: Data) -> Data:
@@ -388,7 +411,7 @@ class TopologySparsifier(Sparsifier):
         )
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({f'sparsity={self.sparsity}' if self.keep is None else f'keep={self.keep}'})"
+        return f"{type(self).__name__}({self._amount})"
 
 
 def number_of_columns(data: Any) -> int:

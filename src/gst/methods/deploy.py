@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
+from gst.base.errors import InputError
 from gst.base.versions import method_version
 from gst.graph.edgeset import By, check_by
 from gst.methods.base import LearnedSparsifier
@@ -63,7 +64,8 @@ class Deploy(LearnedSparsifier):
 
     def check(self) -> None:
         super().check()
-        check_by(self.by)
+        if check_by(self.by) == "pairs" and self.max_degree is not None:
+            raise InputError('max_degree and by = "pairs": a cap on what a node reads counts arcs, take by = "arcs"')
 
     @property
     def counts_by(self) -> By:
@@ -118,15 +120,10 @@ class PathRecord:
 
 def find_path(run: Run, network: Network, num_kept: int) -> PathRecord:
     """A path to ``num_kept`` edges or beyond; a stored one is used and, where it is too short, extended."""
-    new = PathRecord(Path.for_budget(num_kept, run.edges, network))
+    new = PathRecord(Path.for_budget(num_kept, run.edges, network) if run.cap is None else Path())
     steps, down = new.path.steps(num_kept, run.edges.num_edges), new.path.down
-    depends = {
-        **run.depends_on_all,
-        "search": method_version("deploy"),
-        "by": run.edges.by,
-        "direction": "down" if down else "up",
-    }
-    depends["format"] = FORMAT
+    depends = {**run.depends_on_all, "search": method_version("deploy"), "direction": "down" if down else "up"}
+    depends |= {"format": FORMAT, "max_degree": run.max_degree}
 
     def enough(content: Content) -> bool:
         return content[0]["order"].numel() >= steps
@@ -155,7 +152,8 @@ def _extend(run: Run, network: Network, record: PathRecord, steps: int) -> None:
     stages = run.checkpoint.loop("greedy", len(ends), record, edges)
     path = record.path  # a resumed loop has put another one there
     wanted = run.dense.logits
-    search = make_search([network], edges, [wanted], Target.of(wanted, run.task.multilabel), path=path)
+    target = Target.of(wanted, run.task.multilabel)
+    search = make_search([network], edges, [wanted], target, path=path, room=None if run.cap is None else run.cap.room)
     best = max((mark["val"] for mark in record.history), default=0.0)
     for stage in stages:
         extend_path(search, path, ends[stage - 1])

@@ -94,7 +94,7 @@ class DynamicSparsifier(LearnedSparsifier):
         with seeded(run.training.seed + 2):
             trainer = anchored_trainer(run, anchor, self.config(Masking, run.data))
             unseen = UnseenEdges(run, anchor.mask, num_kept)
-            first = run.view.choose(self.one_shot_scores(run, trainer, anchor), unseen.num_kept)
+            first = unseen.top_k(self.one_shot_scores(run, trainer, anchor))
             phase = SparsePhase(trainer, first)
             self._train(run, phase, unseen, updates)
         best = phase.best
@@ -138,7 +138,7 @@ class DynamicSparsifier(LearnedSparsifier):
             if swapped:
                 drop = self.drop_scores(run, phase)
                 grow = self.grow_scores(run, phase, drop)
-                phase.keep_mask, swapped = run.view.exchange(phase.keep_mask, drop, grow, partial(swap_count, share))
+                phase.keep_mask, swapped = unseen.exchange(phase.keep_mask, drop, grow, partial(swap_count, share))
                 phase.updates += 1
                 if updates.output == "last":
                     phase.best = Best()  # of the epochs on this mask

@@ -10,6 +10,7 @@ from torch_geometric.data import Data
 
 from gst.base.errors import InputError
 from gst.base.modes import plain_torch, without_inference_tensors
+from gst.graph.cap import Cap
 from gst.graph.edgeset import EdgeSet
 from gst.graph.select import top_k
 from gst.inference.serving.base import agreement, probabilities
@@ -54,6 +55,10 @@ def extend(
     edges, data = EdgeSet.from_data(data, metrics.get("by", "pairs")), without_inference_tensors(data)
     kept, new = old_decisions(graph, metrics, data, edges)
     num_added = edges.num_edges - round(metrics["sparsity"] * edges.num_edges) - int(kept.sum())
+    limit = metrics.get("max_degree")
+    room = None if limit is None else Cap.of(edges, limit).without(kept)
+    if room is not None:
+        num_added = min(num_added, room.among(new).capacity)
     resolved = _default_rule(metrics) if rule == "auto" else rule
     network = None if model is None else _network(model, data, training)
     if resolved == "random":
@@ -64,8 +69,11 @@ def extend(
     elif network is None:
         raise InputError(f"rule {resolved!r} asks the model: give it to Result.load(folder, model=…)")
     else:
-        scores = _model_scores(network, data, edges, kept, new, num_added, resolved)
-    keep_mask = kept | top_k(scores.masked_fill(~new, -torch.inf), num_added)
+        scores = _model_scores(network, data, edges, kept, new, num_added, resolved, limit)
+    if room is None:
+        keep_mask = kept | top_k(scores.masked_fill(~new, -torch.inf), num_added)
+    else:
+        keep_mask = kept | room.top_k(scores, num_added, new)
     scores = scores.masked_fill(kept, torch.inf).masked_fill(~(kept | new), -torch.inf)
     grown = {name: value for name, value in metrics.items() if name not in _OUTDATED}
     grown |= {"sparsity": 1 - int(keep_mask.sum()) / edges.num_edges, "edges_total": edges.num_edges}
@@ -129,14 +137,21 @@ def _method_scores(metrics: Mapping[str, Any], edges: EdgeSet, seed: int) -> Ten
 
 
 def _model_scores(
-    network: Network, data: Data, edges: EdgeSet, kept: Tensor, new: Tensor, num_added: int, rule: str
+    network: Network,
+    data: Data,
+    edges: EdgeSet,
+    kept: Tensor,
+    new: Tensor,
+    num_added: int,
+    rule: str,
+    limit: int | None,
 ) -> Tensor:
     """One per edge by what the model answers; the highest of the new ones come first."""
     with torch.no_grad():
         logits = network.logits(edges.subset(kept) if rule == "local" else edges)
     task = _task(data, logits.shape[1])
     if rule == "greedy":
-        return greedy_scores(network, edges, logits, kept, new, num_added, task.multilabel)
+        return greedy_scores(network, edges, logits, kept, new, num_added, task.multilabel, limit)
     if rule == "local":  # as an engine ranks them: new nodes have no edges yet and answer by their features alone
         p = probabilities(logits.numpy(), task.multilabel)
         u, v = edges.pairs.numpy()
@@ -154,12 +169,21 @@ def _task(data: Data, classes: int) -> Task:
 
 
 def greedy_scores(
-    network: Network, edges: EdgeSet, logits: Tensor, kept: Tensor, new: Tensor, count: int, labels: bool = False
+    network: Network,
+    edges: EdgeSet,
+    logits: Tensor,
+    kept: Tensor,
+    new: Tensor,
+    count: int,
+    labels: bool = False,
+    limit: int | None = None,
 ) -> Tensor:
     """The order in which a trained network wants the new edges, those of the run being there."""
     among = kept | new
     part, ids = edges.subset(among), among.nonzero().flatten()
-    order, _ = make_search([network], part, [logits], Target.of(logits, labels), keep_mask=kept[ids]).add(count)
+    room = None if limit is None else Cap.of(part, limit).room
+    search = make_search([network], part, [logits], Target.of(logits, labels), keep_mask=kept[ids], room=room)
+    order, _ = search.add(count)
     scores = torch.zeros(edges.num_edges, dtype=torch.float64)
     scores[ids[order]] = torch.arange(order.numel(), 0, -1, dtype=torch.float64)
     return scores

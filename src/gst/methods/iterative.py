@@ -73,7 +73,7 @@ class IterativeSparsifier(LearnedSparsifier):
                 "transductive setting: take batch full and no inductive, or the method gst"
             )
         scores, stages, history = self.path(run, num_kept)
-        keep_mask = run.edges.choose(scores, num_kept)
+        keep_mask = run.top_k(scores, num_kept)
         start = run.checkpoint.clock()
         network, val = self.finish(run, keep_mask, stages[-1] if stages else None)
         network.module.eval()

@@ -74,6 +74,7 @@ class Result:
             "edges_kept": num_kept,
             "directed": not edges.symmetric,
             "by": edges.by,
+            "max_degree": run.max_degree,
             **({} if found.updates is None else {"updates": found.updates}),
             "metric": task.metric,
             **scores,
@@ -121,7 +122,7 @@ class Result:
         """The same run with new nodes: the sparse graph of the grown ``data``; nothing is trained.
 
         What the run decided stays. Of the edges at new nodes as many are kept as hold the run's sparsity s exactly on
-        the grown graph: E' − round(s·E') in all.
+        the grown graph: E' − round(s·E') in all, or under a ``max_degree`` as many of them as fit.
 
         Args:
             data: the grown graph. The old nodes have their old numbers and come first, and between them are the edges

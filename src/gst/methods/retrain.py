@@ -95,7 +95,7 @@ class Retrain(LearnedSparsifier):
         edges, task = run.edges, run.task
         divergence = Target.of(target, task.multilabel, SHARPNESS, damped=False)
         answers = task.predict(target)
-        keep_mask = best = prior.start_mask(edges, num_kept)
+        keep_mask = best = run.top_k(prior.start_scores(edges), num_kept)
         highest = -1.0
         ratios = (*EXCHANGES[: self.turns], 0.0)  # after the last exchange networks are only judged
         for number, ratio in enumerate(ratios if 0 < num_kept < edges.num_edges else ()):
@@ -107,12 +107,19 @@ class Retrain(LearnedSparsifier):
                 with torch.no_grad():
                     logits = [network.logits(edges.subset(keep_mask)) for network in networks]
                 predicted = torch.stack([task.predict(each) for each in logits])
-                after = (
-                    exchange_edges(edges, keep_mask, networks, target, divergence, prior, ratio) if ratio else keep_mask
-                )
+                after = keep_mask
+                if ratio:
+                    room = None if run.cap is None else run.cap.room
+                    after = exchange_edges(edges, keep_mask, networks, target, divergence, prior, ratio, room)
                 return {"keep": after}, {"agreement": float((predicted == answers).double().mean())}
 
-            depends = {"turn": number, "ratio": ratio, "num_kept": num_kept, **_depends(run)}
+            depends = {
+                "turn": number,
+                "ratio": ratio,
+                "num_kept": num_kept,
+                "max_degree": run.max_degree,
+                **_depends(run),
+            }
             after, meta = run.checkpoint.store.get("turn", depends, make)
             if meta["agreement"] >= highest:
                 best, highest = keep_mask, meta["agreement"]

@@ -11,7 +11,6 @@ from gst.base.errors import InputError
 from gst.base.modes import plain_torch
 from gst.graph.edgeset import EdgeSet
 from gst.graph.sampling import gumbel_scores, inverse_inclusion
-from gst.graph.select import top_k
 from gst.graph.typed import TypedEdges
 from gst.methods.base import TopologySparsifier
 
@@ -37,6 +36,9 @@ class SampledSparsifier(TopologySparsifier):
         if self.weights and not self.sample:
             raise InputError("weights=True needs sample=True: edges that are not drawn have no probability to undo")
 
+        if self.weights and self.max_degree is not None:
+            raise InputError("weights=True and max_degree: under a cap no edge has a probability to undo")
+
     @abstractmethod
     def edge_rates(self, edges: EdgeSet) -> Tensor:
         """What each edge's probability of being drawn first is proportional to; positive."""
@@ -50,7 +52,7 @@ class SampledSparsifier(TopologySparsifier):
             return super().forward(data)
         dtype = torch.get_default_dtype()
         with plain_torch():
-            num_kept = self.edges_of(data).budget(self.sparsity, self.keep)
+            num_kept = self.num_kept(self.edges_of(data))
         return self._reweighted(data, num_kept, dtype)
 
     def reweighted(self, data: Data, num_kept: int) -> Data | None:
@@ -63,7 +65,7 @@ class SampledSparsifier(TopologySparsifier):
             raise InputError("weights of the edges' own are for graphs of one type: leave weights off")
         rates = self.edge_rates(edges)
         scores = gumbel_scores(rates, self.seed)
-        graph = edges.sparse_graph(data, top_k(scores, num_kept))
+        graph = edges.sparse_graph(data, self.highest(edges, scores, num_kept))
         factor = edges.to_columns(inverse_inclusion(rates, scores, num_kept), 1.0)
         factor = factor[factor > 0].to(dtype)  # of the columns that stay, self-loops among them
         graph.edge_weight = graph.edge_weight * factor if "edge_weight" in graph else factor

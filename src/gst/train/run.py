@@ -15,6 +15,7 @@ from gst.base.memory import check_memory
 from gst.base.modes import without_inference_tensors
 from gst.base.randomness import seeded
 from gst.base.versions import training as training_version
+from gst.graph.cap import Cap
 from gst.graph.edgeset import By, EdgeSet, check_graph
 from gst.graph.partition import partition
 from gst.nn import pyg_loaders
@@ -57,6 +58,7 @@ class Run:
         training: how to train.
         batching: what a training step sees.
         by: what counts as an edge of an undirected graph, a pair or an arc; it changes no training on all edges.
+        max_degree: the most neighbours that a node may read in the sparse graph (None: any number); by arcs alone.
         cache: whether what can be reused is kept on disk (never of an own ``model``), or the cache to keep it in.
         watch: called with a :class:`~gst.train.trainer.Progress` after every epoch.
         checkpoint: where the state of the work is kept.
@@ -72,6 +74,7 @@ class Run:
         training: Training | None = None,
         batching: Batching | None = None,
         by: By = "pairs",
+        max_degree: int | None = None,
         cache: bool | BaseCache = True,
         watch: Watcher = silent,
         checkpoint: BaseCheckpoint | None = None,
@@ -83,6 +86,7 @@ class Run:
         self.data = without_inference_tensors(data)
         self.model = model
         self.trained = trained
+        self.max_degree = max_degree
         self.watch = watch
         self.checkpoint = checkpoint or NoCheckpoint()
         self.backbone = self.resolve(backbone)
@@ -188,6 +192,15 @@ class Run:
         kept = torch.ones_like(self.seen) if keep_mask is None else keep_mask.to(self.device)
         return self.edges.subset(kept & self.seen), self.edges.subset(kept & self.judged)
 
+    @cached_property
+    def cap(self) -> Cap | None:
+        """Room for kept arcs at every node; None: no limit."""
+        return None if self.max_degree is None else Cap.of(self.edges, self.max_degree)
+
+    def top_k(self, scores: Tensor, num_kept: int) -> Tensor:
+        """[E] the edges of highest score, as many as are to stay."""
+        return self.edges.choose(scores, num_kept) if self.cap is None else self.cap.top_k(scores, num_kept)
+
     def subset(self, keep_mask: Tensor | None) -> EdgeSet:
         """The kept edges (None: all)."""
         return self.edges if keep_mask is None else self.edges.subset(keep_mask.to(self.device))
@@ -201,6 +214,7 @@ class Run:
             training=self.training,
             batching=self.batching,
             by=self.edges.by,
+            max_degree=self.max_degree,
             cache=self.store,
             watch=self.watch,
             checkpoint=self.checkpoint,
@@ -216,10 +230,15 @@ class Run:
         return training_version("own" if self.model is not None else self.backbone, self.batching.batch)
 
     @property
-    def depends(self) -> dict[str, Any]:
-        """What a training on the full graph for E epochs depends on: the key of what is cached of it."""
+    def _depends_on_training(self) -> dict[str, Any]:
+        """What a training on all edges for E epochs depends on."""
         settings = self.training.model_dump(exclude={"sparse_epochs"})
         return {"data": self._fingerprint, "training": self.version, **settings, **self.batching.model_dump()}
+
+    @property
+    def depends(self) -> dict[str, Any]:
+        """The same, and what counts as an edge: the key of whatever is cached that has a value for each of them."""
+        return {**self._depends_on_training, **({"by": "arcs"} if self.edges.directed else {})}
 
     @property
     def depends_on_all(self) -> dict[str, Any]:
@@ -257,7 +276,9 @@ class Run:
                     return {"part": partition(self.view, number, self.training.seed)}, {}
                 return {"part": pyg_loaders.clusters(self.view, number)}, {}
 
-            return self.store.get("clusters", {**self.depends, "clusters": number}, make)[0]["part"].to(self.device)
+            return self.store.get("clusters", {**self._depends_on_training, "clusters": number}, make)[0]["part"].to(
+                self.device
+            )
 
         return make_batches(self.batching, clusters, self.task)
 
@@ -290,7 +311,8 @@ class Run:
                 tensors = {"logits": network.logits(self.edges), **flatten("model", network.module.state_dict())}
             return tensors, {**scores, "seconds": self.checkpoint.clock() - start}
 
-        tensors, meta = self.store.get("dense-model", self.depends_on_all, make)
+        depends = {**self._depends_on_training, "sparse_epochs": self.training.sparse_epochs}
+        tensors, meta = self.store.get("dense-model", depends, make)
         tensors = {name: tensor.to(self.device) for name, tensor in tensors.items()}
         scores = meta["dense_val"], meta["dense_test"], meta["seconds"]
         return Dense(unflatten("model", tensors), tensors["logits"], *scores)

@@ -3,6 +3,7 @@ import torch
 
 from graphs import random_graph
 from gst.graph.edgeset import EdgeSet
+from gst.graph.select import top_k
 from gst.methods.greedy.divergence import Target
 from gst.methods.greedy.prior import Prior, edge_agreement, exchange_edges, label_flow, local_rank
 from gst.nn.backbones import GAT, GCN
@@ -19,7 +20,7 @@ def test_a_turn_keeps_the_budget_and_exchanges_at_most_its_ratio(backbone, direc
     torch.manual_seed(0)
     networks = [NativeNetwork(backbone(5, 8, 3).eval(), data.x) for _ in range(2)]
     prior = Prior.of(edges, logits, task)
-    before = prior.start_mask(edges, 20)
+    before = top_k(prior.start_scores(edges), 20)
     after = exchange_edges(edges, before, networks, logits, Target.of(logits), prior, ratio)
     assert int(before.sum()) == int(after.sum()) == 20
     assert int((before & ~after).sum()) <= int(ratio * 20)

@@ -19,6 +19,7 @@ METHODS = {  # in the order of legends and tables: learned, from the graph alone
     "snfs": "SNFS",
     "rigl": "RigL",
     "mest": "MEST",
+    "k-neighbor": "K-Neighbor",
 }
 WITHOUT_COLOUR = {  # of their own; figures show them in the spare ones
     "attribution": "Attribution",

@@ -38,6 +38,7 @@ class BatchedSearch:
         target: Target,
         prior: Tensor | None = None,
         keep_mask: Tensor | None = None,
+        room: Tensor | None = None,
     ) -> None:
         self.networks = networks
         self.edges = edges
@@ -48,6 +49,7 @@ class BatchedSearch:
         self.pairs = edges.pairs.cpu().numpy()
         self.prior = np.zeros(edges.num_edges) if prior is None else prior.double().cpu().numpy()
         self.keep_mask = np.zeros(edges.num_edges, bool) if keep_mask is None else keep_mask.cpu().numpy().copy()
+        self.room = None if room is None else room.cpu().numpy()  # for arcs into each node
         self.value = np.full(edges.num_edges, np.inf)  # δ of each candidate at its last trial
         self.tried = np.full(edges.num_edges, -1)  # the round of that trial
         self.changed = np.zeros(edges.num_nodes, np.int64)  # the last round that changed the loss of a node
@@ -93,7 +95,7 @@ class BatchedSearch:
         while count > 0:
             num_kept = int(self.keep_mask.sum())
             size = max(1, int(round_share * (num_kept + self.keep_mask.size / 40)))
-            size = min(size, self.keep_mask.size - num_kept if sign > 0 else num_kept, count if exact else size)
+            size = min(size, int(self._is_candidate().sum()), count if exact else size)
             shortlist = self._shortlist(breadth * size)
             self._try(shortlist)
             ranked = shortlist[np.lexsort((shortlist, self.value[shortlist]))]  # ties by id
@@ -112,7 +114,13 @@ class BatchedSearch:
         return torch.stack(losses).double().mean(0).cpu().numpy()
 
     def _is_candidate(self) -> np.ndarray:
-        return ~self.keep_mask if self.sign > 0 else self.keep_mask
+        if self.sign < 0:
+            return self.keep_mask
+        if self.room is None:
+            return ~self.keep_mask
+        target = self.pairs[1]
+        fan_in = np.bincount(target[self.keep_mask], minlength=self.room.size)
+        return ~self.keep_mask & (fan_in < self.room)[target]
 
     def _shortlist(self, size: int) -> np.ndarray:
         """The most promising candidates: half by their last values, half by the gradient of the divergence."""
@@ -127,7 +135,7 @@ class BatchedSearch:
         gradient = torch.autograd.grad(torch.stack(losses).mean(), gate)[0].double().cpu().numpy()
         estimate = self.sign * (gradient - self.prior)  # δ to first order
         estimate[~is_candidate] = np.inf
-        by_value = np.flatnonzero(self.value < np.inf)
+        by_value = np.flatnonzero(is_candidate & (self.value < np.inf))
         by_value = by_value[np.argsort(self.value[by_value], kind="stable")[: size // 2]]
         estimate[by_value] = np.inf
         return np.union1d(by_value, np.argsort(estimate, kind="stable")[: size - by_value.size])

@@ -22,7 +22,7 @@ from gst.methods.greedy.batched import BatchedSearch, num_hops
 from gst.methods.greedy.divergence import Target
 from gst.methods.greedy.network_arrays import CAP, all_known, as_lists, as_model
 from gst.methods.greedy.tape_arrays import tape_model
-from gst.methods.greedy.walk import new_memory, walk
+from gst.methods.greedy.walk import Reads, new_memory, walk
 from gst.nn.network import NativeNetwork, Network
 from gst.nn.recognise import TapeNetwork
 
@@ -123,6 +123,7 @@ def make_search(
     prior: Tensor | None = None,
     keep_mask: Tensor | None = None,
     path: Path | None = None,
+    room: Tensor | None = None,
 ) -> "Search | BatchedSearch":
     """The search that suits the networks, starting from the edges of ``keep_mask`` or from the end of a path.
 
@@ -134,6 +135,7 @@ def make_search(
         prior: a bonus for keeping each edge, in units of the divergence.
         keep_mask: mask of the edges to start from; None: no edge.
         path: an earlier path of the same networks to resume, or an empty one to start, instead of ``keep_mask``.
+        room: how many arcs may enter each node in all, where every edge is an arc; None: any number.
     """
     if path is not None and path.down:
         all_edges = torch.ones(edges.num_edges, dtype=torch.bool)
@@ -141,7 +143,7 @@ def make_search(
         search: Search | BatchedSearch = Search(networks, edges, wanted, target, prior, all_edges, cap=edges.num_nodes)  # type: ignore[arg-type]
     else:
         search_class = Search if all_known(networks) else BatchedSearch
-        search = search_class(networks, edges, wanted, target, prior, keep_mask)  # type: ignore[arg-type]
+        search = search_class(networks, edges, wanted, target, prior, keep_mask, room=room)  # type: ignore[arg-type]
     if path is not None and path.order.numel():
         search.resume(path.order, path.memory, path.down)
     return search
@@ -159,6 +161,8 @@ class Search:
         prior: Tensor | None = None,
         keep_mask: Tensor | None = None,
         cap: int = CAP,
+        room: Tensor | None = None,
+        read_price: float = 0.0,
     ) -> None:
         tapes = [network for network in networks if isinstance(network, TapeNetwork)]
         edges = tapes[0].counted(edges) if tapes else edges
@@ -170,6 +174,8 @@ class Search:
             self.model = as_model(networks, edges, wanted, target, cap)  # type: ignore[arg-type]
         self.prior = np.zeros(edges.num_edges) if prior is None else prior.double().cpu().numpy()
         self.keep_mask = np.zeros(edges.num_edges, bool)
+        space = np.full(edges.num_nodes, edges.num_edges + 1) if room is None else room.cpu().numpy().copy()
+        self._reads = Reads(space, np.zeros(edges.num_nodes, np.int64), read_price)
         self._sign = 0.0
         self._memory = new_memory(edges.num_edges, edges.num_nodes)
         # of undamped KL the kernels compute the cross entropy, whose minimum is the entropy
@@ -224,15 +230,17 @@ class Search:
 
     def _run(self, replayed: np.ndarray, count: int, sign: float, tolerance: float) -> tuple[np.ndarray, np.ndarray]:
         num_networks = self.model[0].wanted.shape[0]
+        is_candidate = ~self.keep_mask if sign > 0 else self.keep_mask.copy()
         return walk(
             replayed,
             count,
             sign,
-            ~self.keep_mask if sign > 0 else self.keep_mask.copy(),
+            is_candidate,
             self.prior,
             tolerance,
             tolerance * self._mean_gain,
             ROWS_PER_STEP * num_networks,
+            self._reads,
             self.lists,
             self.incidence,
             self.model,

@@ -13,7 +13,6 @@ import torch
 from torch import Tensor
 
 from gst.graph.edgeset import EdgeSet
-from gst.graph.select import top_k
 from gst.methods.greedy.divergence import Target
 from gst.methods.greedy.path import make_search
 from gst.nn.network import Network
@@ -46,9 +45,9 @@ class Prior:
         weight = min(max((self.nodes / (3 * max(num_kept, 1))) ** 5, 0.1), 4.0)
         return weight * self.agreement + 2 * self.flow
 
-    def start_mask(self, edges: EdgeSet, num_kept: int) -> Tensor:
-        """Mask of the edges to start from."""
-        return top_k(local_rank(edges, self.agreement), num_kept)
+    def start_scores(self, edges: EdgeSet) -> Tensor:
+        """The edges to start from have the highest."""
+        return local_rank(edges, self.agreement)
 
 
 def exchange_edges(
@@ -59,13 +58,15 @@ def exchange_edges(
     target: Target,
     prior: Prior,
     ratio: float,
+    room: Tensor | None = None,
 ) -> Tensor:
     """Exchanges ⌊τ · min(kept, pruned)⌋ edges, by the divergence of networks trained on the kept ones; the new mask."""
     num_kept = int(keep_mask.sum())
     count = math.floor(ratio * min(num_kept, edges.num_edges - num_kept))
     drops_all = count >= num_kept  # which needs no search
     start = torch.zeros_like(keep_mask) if drops_all else keep_mask
-    search = make_search(networks, edges, [logits] * len(networks), target, prior.bonus(num_kept), start)
+    bonus = prior.bonus(num_kept)
+    search = make_search(networks, edges, [logits] * len(networks), target, bonus, start, room=room)
     search.drop(0 if drops_all else count)
     search.add(count)
     return torch.from_numpy(search.keep_mask.copy()).to(keep_mask.device)

@@ -21,7 +21,7 @@ from numba import types
 from numba.extending import overload
 
 from gst.base.jit import njit
-from gst.methods.greedy.arrays import Layers, Lists, State, Trial
+from gst.methods.greedy.arrays import Layers, Lists, State, Trial, inlined
 from gst.methods.greedy.attention import apply_attention, change_attention, refresh_attention
 from gst.methods.greedy.kernels import apply, change
 from gst.methods.greedy.refresh import refresh
@@ -51,6 +51,14 @@ class Incidence(NamedTuple):
 
     start: np.ndarray  # [N + 1]
     edge: np.ndarray
+
+
+class Reads(NamedTuple):
+    """What nodes read on the kept edges."""
+
+    room: np.ndarray  # [N] how many more arcs may enter each node
+    fan_in: np.ndarray  # [N] how many do
+    price: float  # of a read, in units of the divergence
 
 
 class Memory(NamedTuple):
@@ -94,16 +102,31 @@ _refresh = _by_kind(refresh, refresh_attention, refresh_tape)
 
 
 @macro
-def _try(edge: int, sign: float, prior: np.ndarray, lists: Lists, model: Model) -> float:
-    """δ_e = ΔD − sign · prior_e, where ΔD is the mean change of the divergence over the networks."""
+def _try(edge: int, sign: float, prior: np.ndarray, reads: Reads, lists: Lists, model: Model) -> float:
+    """δ_e = ΔD − sign · (prior_e − price · reads_e), where ΔD is the mean change of the divergence over the networks.
+
+    reads_e of an arc u → v counts what is read more: u by v and by those that read v, and by v those that u reads.
+    """
     layers, state, trial = model
-    return _change(layers)(edge, sign, lists, layers, state, trial) / layers.wanted.shape[0] - sign * prior[edge]
+    bonus = prior[edge]
+    if reads.price > 0:
+        bonus -= reads.price * (1 + lists.num_kept[lists.ends[2 * edge + 1]] + reads.fan_in[lists.ends[2 * edge]])
+    return _change(layers)(edge, sign, lists, layers, state, trial) / layers.wanted.shape[0] - sign * bonus
+
+
+@inlined
+def _count_reads(edge: int, change: int, reads: Reads, lists: Lists) -> None:
+    for arc in range(2 * edge, 2 * edge + 2):
+        if lists.position[arc] >= 0:
+            reads.room[lists.ends[arc ^ 1]] -= change
+            reads.fan_in[lists.ends[arc ^ 1]] += change
 
 
 @macro
-def _commit(edge: int, sign: float, lists: Lists, model: Model, memory: Memory) -> bool:
+def _commit(edge: int, sign: float, reads: Reads, lists: Lists, model: Model, memory: Memory) -> bool:
     """Makes the last trial permanent and refreshes if that is due; returns whether it refreshed."""
     layers, state, trial = model
+    _count_reads(edge, 1 if sign > 0 else -1, reads, lists)
     counters = memory.counters
     _apply(layers)(edge, sign, lists, layers, state, trial, memory.drift)
     if max(lists.num_kept[lists.ends[2 * edge]], lists.num_kept[lists.ends[2 * edge + 1]]) > layers.cap:
@@ -128,6 +151,7 @@ def walk(
     tolerance: float,
     margin: float,
     rows: float,
+    reads: Reads,
     lists: Lists,
     incidence: Incidence,
     model: Model,
@@ -141,6 +165,8 @@ def walk(
     drift of a node is ``tolerance``, times its number of edges / ``FEW_EDGES`` if that is larger, so that the work per
     step does not grow with the degree.
 
+    Only candidates with room at their target (an arc's) are added.
+
     Retrials may recompute ``rows`` rows per step on average, fewer the more edges are kept, since the first edges
     matter most. Over budget, all limits of drift grow; under budget, they shrink again. So the time of a walk is
     linear in its number of steps.
@@ -149,14 +175,17 @@ def walk(
     order, deltas = np.empty(count, np.int64), np.empty(count)
     for edge in replayed:
         _change(model[0])(edge, sign, lists, model[0], model[1], model[2])
-        _commit(edge, sign, lists, model, memory)
+        _commit(edge, sign, reads, lists, model, memory)
     if count == 0:
         return order, deltas
+    if sign > 0:
+        for edge in range(is_candidate.size):
+            is_candidate[edge] &= reads.room[lists.ends[2 * edge + 1]] > 0
     heap = [(np.inf, -1)]  # a sentinel, which also gives the list its type
     for edge in range(is_candidate.size):
         if is_candidate[edge]:
             if np.isnan(value[edge]):
-                value[edge] = _try(edge, sign, prior, lists, model)
+                value[edge] = _try(edge, sign, prior, reads, lists, model)
             heap.append((value[edge], edge))
     heapq.heapify(heap)
 
@@ -166,14 +195,19 @@ def walk(
     while step < count:
         _drop_superseded(heap, is_candidate, value)
         edge = heapq.heappop(heap)[1]
-        value[edge] = _try(edge, sign, prior, lists, model)
+        value[edge] = _try(edge, sign, prior, reads, lists, model)
         _drop_superseded(heap, is_candidate, value)
         if value[edge] > heap[0][0] + margin:
             heapq.heappush(heap, (value[edge], edge))
             continue
         is_candidate[edge] = False
         order[step], deltas[step] = edge, value[edge]
-        check_all = _commit(edge, sign, lists, model, memory) or tolerance == 0
+        check_all = _commit(edge, sign, reads, lists, model, memory) or tolerance == 0
+        target = lists.ends[2 * edge + 1]
+        if sign > 0 and reads.room[target] <= 0:  # no further arc enters this node
+            for position in range(incidence.start[target], incidence.start[target + 1]):
+                if lists.ends[2 * incidence.edge[position] + 1] == target:
+                    is_candidate[incidence.edge[position]] = False
         recomputed = 0
         for node in _drifted(check_all, limit, counters[SLACK], drift, model):
             drift[node] = 0.0
@@ -181,7 +215,7 @@ def walk(
                 other = incidence.edge[position]
                 if is_candidate[other] and tried_in[other] != step:
                     tried_in[other] = step
-                    fresh = _try(other, sign, prior, lists, model)
+                    fresh = _try(other, sign, prior, reads, lists, model)
                     recomputed += model[2].size.sum()
                     if fresh != value[other]:
                         value[other] = fresh
