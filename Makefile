@@ -5,7 +5,10 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 RAY := $(VENV)/.ray
 
-.PHONY: demo test test-slow browser-test lint bench figures reliability fuzz clean
+SITE := $(VENV)/.site
+
+.PHONY: demo test test-slow browser-test lint bench figures reliability fuzz clean \
+	package docs tutorials coverage trackers release-check
 
 demo: $(STAMP)
 	$(BIN)/gst demo
@@ -42,6 +45,32 @@ fuzz: $(STAMP)
 figures: $(STAMP)
 	$(BIN)/python -m gst.lab.reproduction
 
+# wheel and sdist, built twice, installed with the newest and the oldest versions, and tried: about ten minutes
+package: $(SITE)
+	$(BIN)/python tools/package.py
+
+# the site in build/site; a warning or a dead link is an error
+docs: $(SITE)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	$(BIN)/python tools/check_site.py build/site
+
+# executes the notebooks again; `git diff tutorials` shows what changed
+tutorials: $(SITE)
+	$(BIN)/python tools/tutorials.py
+
+# lines of src/gst that the quick tests run; make coverage TESTS=tests/graph for some of them
+coverage: $(STAMP)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m "not slow" -n auto --dist loadfile -p no:cacheprovider \
+		--cov=gst --cov-report=term:skip-covered --cov-report=json:build/coverage.json $(TESTS)
+
+# against the real packages, offline
+trackers: $(SITE)
+	$(BIN)/python -m pytest -q tests/train/test_trackers.py tests/test_examples.py
+
+# all that a release needs, with a summary at the end
+release-check: $(SITE)
+	$(BIN)/python tools/release_check.py
+
 # torch first and by itself: its pinned build must not be replaced by what another package would pull in
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -53,6 +82,11 @@ $(STAMP): pyproject.toml constraints.txt
 # an extra, for the kills of its workers
 $(RAY): $(STAMP)
 	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e ".[ray]"
+	touch $@
+
+# extras for the site, the notebooks, the trackers and the package
+$(SITE): $(STAMP)
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e ".[docs,tutorials,trackers]" build
 	touch $@
 
 clean:

@@ -65,7 +65,7 @@ def race(name: str, hidden: int, sparsity: float, share: float) -> dict[str, flo
             peer_epochs += 20
 
     start = time.perf_counter()
-    result = gst.sparsify(data, "gst", sparsity=sparsity, hidden=hidden, cache=False, watch=watch, **epochs)
+    result = gst.sparsify(data, "gst", sparsity=sparsity, hidden=hidden, cache=False, callbacks=watch, **epochs)
     ours = time.perf_counter() - start - peer_seconds
     theirs = peer_seconds * total / peer_epochs
     return {

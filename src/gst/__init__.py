@@ -9,7 +9,15 @@ from gst.base.version import __version__
 if TYPE_CHECKING:
     from gst.after.search import search
     from gst.api.sparsify import sparsify
-    from gst.base.errors import AgreementWarning, DamagedError, DivergedError, GSTError, InputError, InterruptedRunError
+    from gst.base.errors import (
+        AgreementWarning,
+        DamagedError,
+        DataWarning,
+        DivergedError,
+        GSTError,
+        InputError,
+        InterruptedRunError,
+    )
     from gst.data import datasets, from_files, load
     from gst.graph.edgeset import EdgeSet
     from gst.inference.compiled import load_compiled
@@ -44,6 +52,9 @@ if TYPE_CHECKING:
     )
     from gst.storage.checkpoint import Checkpoint
     from gst.storage.signals import graceful
+    from gst.train.callbacks import Callback
+    from gst.train.trackers import MLflow, TensorBoard, WandB
+    from gst.train.trainer import Progress
 
 __all__ = [
     "GST",
@@ -56,9 +67,11 @@ __all__ = [
     "WDGLT",
     "AgreementWarning",
     "Attribution",
+    "Callback",
     "Checkpoint",
     "DSpar",
     "DamagedError",
+    "DataWarning",
     "Deploy",
     "DivergedError",
     "EdgeSet",
@@ -71,14 +84,18 @@ __all__ = [
     "LearnedSparsifier",
     "LocalSimilarity",
     "MGSpar",
+    "MLflow",
     "NeuralSparse",
+    "Progress",
     "Random",
     "Result",
     "Retrain",
     "RigL",
     "Sparsifier",
     "SpectralRadius",
+    "TensorBoard",
     "TopologySparsifier",
+    "WandB",
     "__version__",
     "datasets",
     "from_files",
@@ -93,16 +110,27 @@ __all__ = [
 ]
 
 _HOME = {  # the module of every public name; all others are methods
+    "Callback": "train.callbacks",
     "Checkpoint": "storage.checkpoint",
     "EdgeSet": "graph.edgeset",
+    "Progress": "train.trainer",
     "graceful": "storage.signals",
     "load_compiled": "inference.compiled",
     "load_engine": "inference.serving",
     "search": "after.search",
     "sparsify": "api.sparsify",
+    **dict.fromkeys(("MLflow", "TensorBoard", "WandB"), "train.trackers"),
     **dict.fromkeys(("datasets", "from_files", "load"), "data"),
     **dict.fromkeys(
-        ("AgreementWarning", "DamagedError", "DivergedError", "GSTError", "InputError", "InterruptedRunError"),
+        (
+            "AgreementWarning",
+            "DamagedError",
+            "DataWarning",
+            "DivergedError",
+            "GSTError",
+            "InputError",
+            "InterruptedRunError",
+        ),
         "base.errors",
     ),
 }

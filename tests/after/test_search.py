@@ -104,7 +104,9 @@ def test_own_models_train_their_anchor_once_per_seed():
     seen = []
     data, model = random_graph(nodes=40, edges=120), GCN(5, 8, 2, 3)
     watch = lambda step: seen.append((step.phase, step.epoch))  # noqa: E731
-    found = gst.search(data, "gst", model=model, tolerance=100, seeds=2, step=0.3, precision=0.5, watch=watch, **FEW)
+    found = gst.search(
+        data, "gst", model=model, tolerance=100, seeds=2, step=0.3, precision=0.5, callbacks=watch, **FEW
+    )
     assert len(found.curve) == 3
     assert seen.count(("anchor", 1)) == seen.count(("dense", 1)) == 2  # one per seed, not one per run
     assert seen.count(("sparse", 1)) == 2 * 3 + 1  # and once more for the result
@@ -134,14 +136,16 @@ def test_interrupted_and_continued(tmp_path):
     for _ in range(30):
         trained.clear()
         try:
-            found = gst.search(data, checkpoint=tmp_path, watch=cut, **settings)
+            found = gst.search(data, checkpoint=tmp_path, callbacks=cut, **settings)
             break
         except CutError:
             continue
     assert found.rows() == expected.rows() and found.sparsity == expected.sparsity
     assert torch.equal(found.result.scores, expected.result.scores)
     trained.clear()
-    wider = gst.search(data, checkpoint=tmp_path, watch=trained.append, **{**settings, "tolerance": 4.0, "seeds": [0]})
+    wider = gst.search(
+        data, checkpoint=tmp_path, callbacks=trained.append, **{**settings, "tolerance": 4.0, "seeds": [0]}
+    )
     assert wider.curve[0].val.mean == pytest.approx(wider.curve[0].val.mean)
     assert {step.phase for step in trained} <= {"sparse"}, "anchors and finished runs are at hand"
     with pytest.raises(InputError, match="holds a search with hidden = 8, not 4: choose another folder"):

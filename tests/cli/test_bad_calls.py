@@ -204,7 +204,7 @@ def test_what_is_no_model_is_named(model):
         (lambda data: gst.sparsify(data, sparsity=0.5, lr=float("inf")), "lr = inf"),
         (lambda data: gst.sparsify(data, sparsity=0.5, seed="one"), "seed = 'one'"),
         (lambda data: gst.sparsify(data, sparsity=0.5, checkpoint=3), "checkpoint is a int: a path is needed"),
-        (lambda data: gst.sparsify(data, sparsity=0.5, watch=3), "watch is a int"),
+        (lambda data: gst.sparsify(data, sparsity=0.5, callbacks=3), "callbacks holds a int"),
         (lambda data: gst.Random(sparsity=0.5, seed="one"), "seed = 'one'"),
         (lambda data: gst.Random(sparsity=0.5, seed=-1), "seed = -1"),
         (lambda data: gst.UGS(sparsity=0.5, prune_ratio="0.1"), "prune_ratio is a str"),

@@ -61,7 +61,7 @@ def test_a_model_is_taken_with_the_weights_it_has(kind):
     model = kind(5, 8, 2, 3)
     before = {name: value.clone() for name, value in model.state_dict().items()}
     phases = set()
-    result = Deploy(model, sparsity=0.5, watch=lambda step: phases.add(step.phase)).fit(data, dense=True).result_
+    result = Deploy(model, sparsity=0.5, callbacks=lambda step: phases.add(step.phase)).fit(data, dense=True).result_
     assert phases == {"greedy"}
     assert all(torch.equal(value, model.state_dict()[name]) for name, value in before.items()), "the user's own changed"
     assert all(torch.equal(value, result.model.state_dict()[name]) for name, value in before.items())

@@ -157,7 +157,7 @@ def test_resumed_in_the_sparse_phase(method, tmp_path):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt), Checkpoint(tmp_path, every=0) as checkpoint:
-        fit(method, watch=cut, checkpoint=checkpoint)
+        fit(method, callbacks=cut, checkpoint=checkpoint)
     found = fit(method, checkpoint=tmp_path)
     assert torch.equal(found.result_.edge_mask, wanted.result_.edge_mask) and torch.equal(
         found.result_.scores, wanted.result_.scores

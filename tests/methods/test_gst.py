@@ -43,11 +43,11 @@ def test_cached_anchor_gives_the_same_bits_and_serves_every_sparsity(tmp_path, m
     fresh = fit(data, cache=cache)
     assert sorted(p.name.split("-")[0] for p in tmp_path.iterdir()) == ["anchor", "topology"]
     seen = []
-    again = fit(data, cache=cache, watch=lambda step: seen.append(step.phase))
+    again = fit(data, cache=cache, callbacks=lambda step: seen.append(step.phase))
     assert same(fresh, again) and set(seen) == {"sparse"}
-    other = GST(sparsity=0.8, **{**QUICK, "cache": cache}, watch=lambda step: seen.append(step.phase)).fit(data)
+    other = GST(sparsity=0.8, **{**QUICK, "cache": cache}, callbacks=lambda step: seen.append(step.phase)).fit(data)
     assert set(seen) == {"sparse"} and torch.equal(other.anchor_.mask, fresh.anchor_.mask)
-    fit(data, cache=cache, seed=3, watch=lambda step: seen.append(step.phase))
+    fit(data, cache=cache, seed=3, callbacks=lambda step: seen.append(step.phase))
     assert "anchor" in seen
     for path in tmp_path.iterdir():
         path.write_bytes(path.read_bytes()[:100])  # damaged files count as none
@@ -57,7 +57,7 @@ def test_cached_anchor_gives_the_same_bits_and_serves_every_sparsity(tmp_path, m
 def test_anchor_holds_copies_of_the_best_epoch():
     data = random_graph(nodes=40, edges=120)
     vals = []
-    est = fit(data, watch=lambda step: vals.append(step.val) if step.phase == "anchor" else None)
+    est = fit(data, callbacks=lambda step: vals.append(step.val) if step.phase == "anchor" else None)
     assert est.anchor_.val == max(vals) and est.anchor_.epoch == vals.index(max(vals)) + 1
     network = gst.train.models.build_network(None, "gcn", data, 3, est.result_.training)
     network.module.load_state_dict(est.anchor_.model)

@@ -115,9 +115,9 @@ def test_same_seed_same_bits_stored_or_not_and_other_sparsities_are_free(tmp_pat
             first.found_.logits, again.found_.logits
         )
         assert first.found_.history == again.found_.history
-    fit(sparsity=0.1, cache=Cache(tmp_path), watch=lambda step: events.append(step.phase))
+    fit(sparsity=0.1, cache=Cache(tmp_path), callbacks=lambda step: events.append(step.phase))
     assert set(events) == {"sparse"}
-    deeper = fit(sparsity=0.5, cache=Cache(tmp_path), watch=lambda step: events.append(step.phase))
+    deeper = fit(sparsity=0.5, cache=Cache(tmp_path), callbacks=lambda step: events.append(step.phase))
     assert events.count("prune") == QUICK["meta_epochs"] * (len(deeper.found_.history) - len(first.found_.history))
     assert torch.equal(deeper.result_.scores, fit(sparsity=0.5).result_.scores)
     assert not torch.equal(first.result_.scores, fit(sparsity=0.3, seed=1).result_.scores)

@@ -25,7 +25,7 @@ def test_turns_bound_how_many_networks_are_trained():
     counts = []
     for turns in (0, 2):
         begun = []
-        fit(turns=turns, watch=lambda step, begun=begun: begun.append(step.epoch == 1 and step.phase))
+        fit(turns=turns, callbacks=lambda step, begun=begun: begun.append(step.epoch == 1 and step.phase))
         counts.append(begun.count("turn"))
     assert counts == [4 + 2, 4 + 6]  # four dense ones for the ensemble; two per turn, and two that are only judged
 

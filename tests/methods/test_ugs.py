@@ -53,7 +53,7 @@ def test_one_stored_path_serves_every_sparsity(tmp_path):
 
     def run(**given):
         events.clear()
-        return fit(data, watch=lambda step: events.append(step.phase), **given)
+        return fit(data, callbacks=lambda step: events.append(step.phase), **given)
 
     cache = Cache(tmp_path)
     fresh = {s: run(sparsity=s) for s in (0.15, 0.3, 0.5)}

@@ -117,9 +117,9 @@ def test_same_seed_same_bits_stored_or_not(given, tmp_path):
 def test_stored_path_serves_another_sparsity(tmp_path):
     events, cache = [], Cache(tmp_path)
     fit(sparsity=0.3, cache=cache)
-    fit(sparsity=0.1, cache=cache, watch=lambda step: events.append(step.phase))
+    fit(sparsity=0.1, cache=cache, callbacks=lambda step: events.append(step.phase))
     assert "prune" not in events
-    fit(sparsity=0.1, cache=cache, alpha=1.0, watch=lambda step: events.append(step.phase))
+    fit(sparsity=0.1, cache=cache, alpha=1.0, callbacks=lambda step: events.append(step.phase))
     assert "prune" in events
 
 

@@ -87,7 +87,7 @@ def stopped(folder, epoch, phase="sparse"):
             raise StopHereError
 
     with pytest.raises(StopHereError), Checkpoint(folder, every=0) as checkpoint:
-        quick(watch=watch, checkpoint=checkpoint)
+        quick(callbacks=watch, checkpoint=checkpoint)
 
 
 def test_a_damaged_state_falls_back_to_the_one_before(tmp_path):
@@ -99,7 +99,9 @@ def test_a_damaged_state_falls_back_to_the_one_before(tmp_path):
     assert read_damaged(newest, lambda: files.read_tensors(newest)) == {"refused": 220}
     newest.write_bytes(newest.read_bytes()[:-1])
     seen = []
-    result = quick(checkpoint=tmp_path / "run", watch=lambda progress: seen.append((progress.phase, progress.epoch)))
+    result = quick(
+        checkpoint=tmp_path / "run", callbacks=lambda progress: seen.append((progress.phase, progress.epoch))
+    )
     assert seen == [("sparse", 3), ("sparse", 4)]
     assert torch.equal(result.edge_mask, expected.edge_mask) and torch.equal(result.scores, expected.scores)
 

@@ -71,8 +71,8 @@ def test_resumed_at_every_boundary(method, tmp_path):
     for number, cut in enumerate(BOUNDARIES if method == "gst" else [("retrain", 1), ("retrain", 14), ("dense", 3)]):
         folder, seen = tmp_path / str(number), []
         with pytest.raises(CutError), Checkpoint(folder, every=0) as checkpoint:
-            run(method, watch=cut_after(*cut), checkpoint=checkpoint)
-        assert_same(run(method, watch=seen.append, checkpoint=folder), expected)
+            run(method, callbacks=cut_after(*cut), checkpoint=checkpoint)
+        assert_same(run(method, callbacks=seen.append, checkpoint=folder), expected)
         assert cut not in [(progress.phase, progress.epoch) for progress in seen], "an epoch was trained twice"
 
 
@@ -82,7 +82,7 @@ def test_mini_batches_are_resumed_with_the_same_draws(batch, tmp_path):
     expected = run(**given, inductive=True, dense=False)
     for number, cut in enumerate([("anchor", 2), ("sparse", 4), ("retrain", 7)]):
         with pytest.raises(CutError), Checkpoint(tmp_path / str(number), every=0) as checkpoint:
-            run(**given, inductive=True, dense=False, watch=cut_after(*cut), checkpoint=checkpoint)
+            run(**given, inductive=True, dense=False, callbacks=cut_after(*cut), checkpoint=checkpoint)
         assert_same(run(**given, inductive=True, dense=False, checkpoint=tmp_path / str(number)), expected)
 
 
@@ -98,8 +98,8 @@ def test_methods_of_many_rounds(method, tmp_path):
     for number, cut in enumerate(cuts):
         folder, seen = tmp_path / str(number), []
         with pytest.raises(CutError), Checkpoint(folder, every=0) as checkpoint:
-            fit(watch=cut_after(*cut), checkpoint=checkpoint)
-        found = fit(watch=seen.append, checkpoint=folder)
+            fit(callbacks=cut_after(*cut), checkpoint=checkpoint)
+        found = fit(callbacks=seen.append, checkpoint=folder)
         for name in ("keep_mask", "scores", "logits"):
             assert torch.equal(getattr(found.found_, name), getattr(expected.found_, name))
         every.append(len(seen))
@@ -109,7 +109,7 @@ def test_methods_of_many_rounds(method, tmp_path):
 @pytest.mark.parametrize("backbone", ["gin", "gat"])
 def test_other_backbones(backbone, tmp_path):
     with pytest.raises(CutError), Checkpoint(tmp_path, every=0) as checkpoint:
-        run(watch=cut_after("sparse", 4), backbone=backbone, checkpoint=checkpoint)
+        run(callbacks=cut_after("sparse", 4), backbone=backbone, checkpoint=checkpoint)
     assert_same(run(backbone=backbone, checkpoint=tmp_path), run(backbone=backbone))
 
 
@@ -120,7 +120,7 @@ def test_other_backbones(backbone, tmp_path):
 )
 def test_methods(method, cut, tmp_path):
     with pytest.raises(CutError), Checkpoint(tmp_path, every=0) as checkpoint:
-        run(watch=cut_after(*cut), method=method, checkpoint=checkpoint)
+        run(callbacks=cut_after(*cut), method=method, checkpoint=checkpoint)
     assert_same(run(method=method, checkpoint=tmp_path), run(method=method))
 
 
@@ -138,9 +138,9 @@ def test_tickets_and_own_models(tmp_path):
 
     expected = fit()
     with pytest.raises(CutError), Checkpoint(tmp_path, every=0) as checkpoint:
-        fit(checkpoint=checkpoint, watch=cut)
+        fit(checkpoint=checkpoint, callbacks=cut)
     seen = []
-    found = fit(checkpoint=tmp_path, watch=seen.append)
+    found = fit(checkpoint=tmp_path, callbacks=seen.append)
     assert torch.equal(found.found_.keep_mask, expected.found_.keep_mask)
     assert torch.equal(found.found_.logits, expected.found_.logits)
     assert seen[0].epoch == 3 and seen[0].phase == "prune"
@@ -171,14 +171,14 @@ def test_seconds_add_up_over_processes(tmp_path):
 
     data = random_graph(nodes=40, edges=90)
     with pytest.raises(CutError), Checkpoint(tmp_path, every=0) as checkpoint:
-        gst.sparsify(data, "gst", sparsity=0.5, watch=slow, checkpoint=checkpoint, **FEW)
+        gst.sparsify(data, "gst", sparsity=0.5, callbacks=slow, checkpoint=checkpoint, **FEW)
     seconds = gst.sparsify(data, "gst", sparsity=0.5, checkpoint=tmp_path, **FEW).metrics["seconds"]
     assert seconds["sparse"] > 0.14 and seconds["anchor"] > 0.1 and seconds["total"] > 0.24
 
 
 def test_another_run_in_the_folder_is_refused_in_one_line(tmp_path):
     with pytest.raises(CutError), Checkpoint(tmp_path, every=0) as checkpoint:
-        run(watch=cut_after("anchor", 2), checkpoint=checkpoint)
+        run(callbacks=cut_after("anchor", 2), checkpoint=checkpoint)
     for change, words in (({"sparsity": 0.4}, "sparsity = 0.5, not 0.4"), ({"seed": 1}, "seed = 0, not 1")):
         with pytest.raises(InputError, match=f"unfinished run with {words}") as caught:
             run(checkpoint=tmp_path, **change)
@@ -206,10 +206,10 @@ def test_a_signal_stops_at_the_end_of_the_epoch(tmp_path):
     data = random_graph(nodes=40, edges=90)
     stops = pytest.raises(InterruptedRunError, match="after epoch 4 of 9")
     with stops as caught, Checkpoint(tmp_path) as checkpoint, graceful(checkpoint):
-        gst.sparsify(data, "gst", sparsity=0.5, watch=interrupt, checkpoint=checkpoint, **FEW)
+        gst.sparsify(data, "gst", sparsity=0.5, callbacks=interrupt, checkpoint=checkpoint, **FEW)
     assert caught.value.code == 143
     seen = []
-    gst.sparsify(data, "gst", sparsity=0.5, watch=seen.append, checkpoint=tmp_path, **FEW)
+    gst.sparsify(data, "gst", sparsity=0.5, callbacks=seen.append, checkpoint=tmp_path, **FEW)
     assert [progress.epoch for progress in seen] == [5, 6, 7, 8, 9]
 
 
@@ -231,7 +231,7 @@ def test_without_a_folder_a_signal_stops_at_once():
 
 def test_clearing_removes_states_and_nothing_else(tmp_path):
     with pytest.raises(CutError), Checkpoint(tmp_path, every=0) as checkpoint:
-        run("scan", watch=cut_after("retrain", 2), checkpoint=checkpoint)
+        run("scan", callbacks=cut_after("retrain", 2), checkpoint=checkpoint)
     states = tmp_path / "checkpoint"
     (states / "notes.txt").write_text("mine")
     (states / "mine.safetensors").write_text("mine")

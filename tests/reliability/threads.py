@@ -93,7 +93,7 @@ def resumed(name: str, folder: Path, epochs: int) -> dict[str, Any]:
     with neighbour():
         try:
             with gst.Checkpoint(folder, every=0) as checkpoint:
-                return run(name, watch=cut, checkpoint=checkpoint)
+                return run(name, callbacks=cut, checkpoint=checkpoint)
         except CutError:
             return run(name, checkpoint=folder)
 

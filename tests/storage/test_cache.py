@@ -30,7 +30,7 @@ CHANGED = {
 }
 # needs pyg-lib; one machine; typed graphs have their own
 UNTRIED = {"loader", "device"} | {"target", "protect", "scope"}
-NO_RESULT = {"sparsity", "keep", "backbone", "model", "cache", "watch", "checkpoint"}
+NO_RESULT = {"sparsity", "keep", "backbone", "model", "cache", "callbacks", "checkpoint"}
 METHODS = {
     "gst": {"method": "gst"},
     "deploy": {"method": "deploy"},

@@ -3,6 +3,7 @@
 import csv
 import io
 from collections.abc import Sequence
+from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -17,12 +18,13 @@ WIDTH = 19  # characters of a strip, so that a row fits into 80 columns
 
 
 def save(safe: SafeSparsity, folder: str | PathLike[str]) -> Path:
-    """An ordinary run folder, with ``search.json``, ``curve.csv`` and ``curve.png`` beside the run."""
+    """An ordinary run folder with ``search.json``, ``curve.csv`` and, where matplotlib is installed, ``curve.png``."""
     check(folder)
     path = safe.result.save(folder)
     files.write_json(path / SEARCH, summary(safe))  # first: it marks the other two as those of a search
     files.write_bytes(path / TABLE, table(safe.rows()).encode())
-    files.write_bytes(path / PICTURE, picture(safe))
+    if find_spec("matplotlib") is not None:
+        files.write_bytes(path / PICTURE, picture(safe))
     return path
 
 

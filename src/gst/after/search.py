@@ -20,9 +20,9 @@ from gst.methods import METHODS, Result
 from gst.methods.base import warn_of_agreement
 from gst.storage.cache import Cache
 from gst.storage.checkpoint import BaseCheckpoint, opened
+from gst.train.callbacks import Callbacks
 from gst.train.models import check_model
 from gst.train.settings import Training, make_config
-from gst.train.trainer import Watcher, silent
 
 Accuracy = Literal["auto", "returned", "fresh"]
 MOST_SEEDS = 1000
@@ -90,7 +90,7 @@ def search(
     backbone: str = "gcn",
     model: nn.Module | None = None,
     cache: bool | Cache = True,
-    watch: Watcher = silent,
+    callbacks: Callbacks = (),
     on_run: Callable[[int, float], None] = lambda seed, sparsity: None,
     checkpoint: BaseCheckpoint | str | PathLike[str] | None = None,
     **settings: Any,
@@ -104,7 +104,12 @@ def search(
     or refute it.
 
     Args:
-        data, method, backbone, model, cache, watch: as for :func:`gst.sparsify`.
+        data: as for :func:`gst.sparsify`, like method, backbone, model and cache.
+        method: a name of ``gst methods``.
+        backbone: the network.
+        model: your own network instead.
+        cache: whether what can be reused is kept on disk.
+        callbacks: told of every run, as for :func:`gst.sparsify`.
         tolerance: ε, the loss in points that counts as none.
         seeds: how many, starting from ``seed``, or a list of them.
         step: of the grid, which ends after two consecutive points beyond the tolerance.
@@ -117,6 +122,13 @@ def search(
         checkpoint: folder for the finished runs and the state of the current one; the same call in a later process
             continues from there, also with other seeds, steps and tolerances.
         settings: the other arguments of the method, as for :func:`gst.sparsify`.
+
+    >>> import gst
+    >>> data = gst.load("synthetic:nodes=60,classes=2", degree=4)
+    >>> few = dict(hidden=4, anchor_epochs=2, sparse_epochs=2, cache=False)
+    >>> found = gst.search(data, "random", tolerance=100, seeds=1, step=0.5, precision=0.5, **few)
+    >>> found.sparsity, found.verdict
+    (0.5, 'confirmed')
     """
     check_graph(data)
     check_model(model)
@@ -125,7 +137,7 @@ def search(
     if accuracy == "auto":
         accuracy = "fresh" if METHODS.resolve(method) == "retrain" else "returned"
     prefix = "retrain_" if accuracy == "fresh" else ""
-    params: dict[str, Any] = {"backbone": backbone, "model": model, "cache": cache, "watch": watch, **settings}
+    params: dict[str, Any] = {"backbone": backbone, "model": model, "cache": cache, "callbacks": callbacks, **settings}
     with (
         opened(checkpoint) as opened_checkpoint,
         opened_runs(data, method, opened_checkpoint, params, retrain=bool(prefix)) as runs,

@@ -3,11 +3,11 @@
 from functools import lru_cache
 from typing import Any
 
-import networkx as nx
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from gst.base.optional import optional
 from gst.graph.edgeset import EdgeSet
 from gst.methods.result import Result
 
@@ -148,6 +148,7 @@ def _layout(count: int, pairs: tuple[tuple[int, int], ...]) -> list[list[float]]
     """Positions in [−1, 1]² by distances in the full graph (Kamada–Kawai: no random numbers)."""
     if count == 1:
         return [[0.0, 0.0]]
+    nx = optional("networkx", "the drawing of a neighbourhood")
     graph = nx.Graph()
     graph.add_nodes_from(range(count))
     graph.add_edges_from(pairs)

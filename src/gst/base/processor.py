@@ -28,6 +28,14 @@ def portable() -> None:
     """Limits every library loaded from now on to common instructions; variables that the user has set stay.
 
     Must be called before torch is imported. On a processor without these instructions nothing happens.
+
+    >>> import gst
+    >>> import torch
+    >>> try:
+    ...     gst.portable()
+    ... except gst.InputError as error:
+    ...     print(error)
+    gst.portable() comes too late: torch is loaded already; call it before import torch
     """
     if "torch" in sys.modules:
         raise InputError("gst.portable() comes too late: torch is loaded already; call it before import torch")

@@ -29,7 +29,7 @@ def versions(dataset: str, backbone: str, batch: str, method: str) -> str:
     """All versions that determine a run, as text for its row and for keys.
 
     >>> versions("Cora", "gcn", "full", "deploy")
-    'cora 1, gcn 2, full 1, deploy 2'
+    'cora 1, gcn 2, full 1, deploy 3'
     """
     name = normalise_name(dataset.partition(":")[0])
     return f"{name} {DATASETS.get(name, 1)}, {training(backbone, batch)}, {method_version(method)}"
@@ -52,7 +52,7 @@ def method_version(method: str) -> str:
     """The version of a method's search; ``method`` is the name of the algorithm.
 
     >>> method_version("ugs"), method_version("deploy")
-    ('ugs 1', 'deploy 2')
+    ('ugs 1', 'deploy 3')
     """
     return f"{method} {METHODS.get(method, 1)}"
 

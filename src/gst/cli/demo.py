@@ -26,7 +26,7 @@ def demo(
     """Handwritten digits as a graph: Deploy and GST against random edges, in under a minute, with no network."""
     data = load("digits")
     with show_progress(quiet) as watch, tempfile.TemporaryDirectory() as folder:
-        shared: dict[str, Any] = {"sparsity": sparsity, "seed": seed, "cache": Cache(Path(folder)), "watch": watch}
+        shared: dict[str, Any] = {"sparsity": sparsity, "seed": seed, "cache": Cache(Path(folder)), "callbacks": watch}
         results = {name: sparsify(data, name, dense=True, retrain=True, **shared) for name in DEMO}
     deployed = results["deploy"]
     deployed.metrics["inference"] = inference_times(deployed.model, data, deployed.graph)  # type: ignore[arg-type]

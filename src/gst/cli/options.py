@@ -20,7 +20,7 @@ from gst.methods import METHODS, Result
 from gst.nn.backbones import BACKBONES, Backbone
 
 # arguments of methods that commands have as options of their own, or that no command line can give
-_ELSEWHERE = ("sparsity", "keep", "backbone", "model", "cache", "watch", "checkpoint")
+_ELSEWHERE = ("sparsity", "keep", "backbone", "model", "cache", "callbacks", "checkpoint")
 DEFAULT_METHOD = "deploy"
 
 

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from gst.base.errors import InputError
+from gst.base.optional import optional
 from gst.base.user_paths import check_file
 from gst.cli import console
 from gst.cli.bench import DB
@@ -25,6 +26,7 @@ def report(
     as_json: Json = False,
 ) -> None:
     """Write one self-contained HTML page about the runs of gst bench."""
+    optional("jinja2", "gst report")
     from gst.lab.bench.load import load_rows  # noqa: PLC0415
     from gst.lab.report import render  # noqa: PLC0415
     from gst.lab.report.page import TITLE  # noqa: PLC0415

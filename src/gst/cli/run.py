@@ -109,7 +109,7 @@ def _run(options: dict[str, Any], quiet: bool, checkpoint: BaseCheckpoint) -> Re
     arguments = method_arguments(options["method"], given)
     cache = Cache(find_data_root(options["data_root"]) / "anchors") if options["cache"] else False
     with show_progress(quiet) as watch, graceful(checkpoint):
-        shared = {"cache": cache, "watch": watch, "checkpoint": checkpoint}
+        shared = {"cache": cache, "callbacks": watch, "checkpoint": checkpoint}
         estimator = make_method(options["method"], **amount, **arguments, **shared)
         data = load_data(*(options[name] for name in source))
         check_effect(data, estimator, arguments)

@@ -118,4 +118,5 @@ def show(safe: SafeSparsity, out: Path | None, as_json: bool) -> None:
     )
     console.say(f"{SURE[safe.verdict]}; {len(safe.seeds)} seeds")
     if out is not None:
-        console.say(f"saved to {out}: run of seed {m['seed']}, curve.csv, curve.png (gst inspect {out})")
+        files = ", ".join(name for name in (curve.TABLE, curve.PICTURE) if (out / name).exists())
+        console.say(f"saved to {out}: run of seed {m['seed']}, {files} (gst inspect {out})")

@@ -3,6 +3,7 @@
 import os
 from copy import copy
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -11,8 +12,9 @@ from torch_geometric.data import Data
 from gst.base.arguments import as_path
 from gst.base.errors import InputError
 from gst.base.modes import plain_torch
-from gst.data.edges import read_edges
-from gst.data.nodes import read_features, read_labels, read_split
+from gst.data.edges import ALWAYS, Instant, Period, read_edges
+from gst.data.node_names import Nodes
+from gst.data.nodes import read_labels, read_nodes, read_split
 from gst.data.saved import SUFFIXES, read_saved
 from gst.data.splits import RANDOM, Masks, choose
 from gst.data.validate import METRICS, finish, stored_masks
@@ -33,8 +35,14 @@ def from_files(
     split: Split = None,
     undirected: bool = False,
     metric: str = "accuracy",
+    since: Instant = None,
+    until: Instant = None,
 ) -> Data:
-    """A graph from an edge list, a feature matrix and labels; row i of the features is node i.
+    """A graph from an edge list, a feature matrix and labels.
+
+    Row i of the features is node i. Where they are a table with a column ``node`` or ``id`` of texts or sparse numbers,
+    these are the names of the nodes in all files; ``data.node_id`` keeps them, and exports give them back. What is left
+    out, repeated or assumed is said by a :class:`gst.DataWarning`.
 
     Args:
         edges: text (``.txt``, ``.edgelist``, ``.tsv``, ``.csv``, each also ``.gz``; comments after ``#`` or ``%``),
@@ -47,25 +55,55 @@ def from_files(
             train, val and test.
         undirected: adds the opposite of every arc that is listed in one direction only.
         metric: ``"accuracy"`` or, for two classes, ``"rocauc"``.
+        since: only edges whose column ``time`` (``timestamp``, ``date``) is not before this number or date.
+        until: only edges whose time is before this.
+
+    Returns:
+        ``x`` [N, F], ``y`` [N], ``edge_index`` [2, E], ``edge_weight`` [E] and ``edge_attr`` [E, A] if there are any,
+        the three masks [N], and ``node_id`` if nodes have names.
+
+    Raises:
+        InputError: a file cannot be read, or names a node that has no features.
+
+    >>> import pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> people = [f"p{i}" for i in range(9)]
+    >>> for file, lines in {
+    ...     "people.csv": ["id,age", *(f"{name},{30 + i}" for i, name in enumerate(people))],
+    ...     "ties.csv": ["source,target", "p0,p1", "p8,p0"],
+    ...     "labels.csv": ["id,label", *(f"{name},{'ab'[i % 2]}" for i, name in enumerate(people))],
+    ... }.items():
+    ...     _ = (folder / file).write_text("\\n".join(lines))
+    >>> data = from_files(folder / "ties.csv", folder / "people.csv", folder / "labels.csv", split="random")
+    >>> data.edge_index.tolist(), data.node_id[8]
+    ([[0, 8], [1, 0]], 'p8')
     """
-    edge_file = as_path("edges", edges)
-    data = _read_parts(edge_file, as_path("features", features), as_path("labels", labels))
-    return _completed(data, split, edge_file.name.partition(".")[0], undirected, metric)
+    edge_file, period = as_path("edges", edges), Period(since, until)
+    data, nodes = _read_parts(edge_file, as_path("features", features), as_path("labels", labels), period)
+    return completed(data, split, edge_file.name.partition(".")[0], undirected, metric, nodes)
 
 
-def load_path(path: Path, split: Split = None, *, undirected: bool = False, metric: str | None = None) -> Data:
+def load_path(
+    path: Path,
+    split: Split = None,
+    *,
+    undirected: bool = False,
+    metric: str | None = None,
+    since: Instant = None,
+    until: Instant = None,
+) -> Data:
     """A ``.pt`` file, or a folder that holds ``edges.*``, ``features.*``, ``labels.*`` and perhaps ``split.*``."""
     if path.is_dir():
         edges, features, labels = (_part(path, part) for part in ("edges", "features", "labels"))
         if split is None and any(path.glob("split.*")):
             split = _part(path, "split")
-        data = _read_parts(edges, features, labels)
-        return _completed(data, split, path.resolve().name, undirected, metric or "accuracy")
+        data, nodes = _read_parts(edges, features, labels, Period(since, until))
+        return completed(data, split, path.resolve().name, undirected, metric or "accuracy", nodes)
     if path.suffix.lower() in SUFFIXES:
+        if Period(since, until):
+            raise InputError(f"{path} has no times: since and until are for edge lists with a column time")
         data = read_saved(path)
-        stored = data.get("metric")
-        default = stored if stored in METRICS else "accuracy" if data.y.dim() == 1 else "rocauc"
-        return _completed(data, split, path.stem, undirected, metric or default)
+        return completed(data, split, path.stem, undirected, metric or default_metric(data))
     if not path.exists():
         raise InputError(f"no such file or folder: {path}")
     raise InputError(f"{path} is neither a .pt file nor a folder: single files go to gst.data.from_files")
@@ -73,8 +111,8 @@ def load_path(path: Path, split: Split = None, *, undirected: bool = False, metr
 
 def read_folder(path: Path, features: str = "features") -> Data:
     """The graph of a folder with its split; ``features`` is the name of the file that holds them."""
-    data = _read_parts(_part(path, "edges"), _part(path, features), _part(path, "labels"))
-    data.train_mask, data.val_mask, data.test_mask = read_split(_part(path, "split"), int(data.num_nodes or 0))
+    data, nodes = _read_parts(_part(path, "edges"), _part(path, features), _part(path, "labels"))
+    data.train_mask, data.val_mask, data.test_mask = read_split(_part(path, "split"), nodes)
     return data
 
 
@@ -92,26 +130,39 @@ def add_reverse(data: Data) -> Data:
     return out
 
 
-def _read_parts(edges: Path, features: Path, labels: Path) -> Data:
-    matrix = read_features(features)
-    nodes = int(matrix.shape[0])
+def default_metric(data: Data) -> str:
+    """The metric that the data name, else the one for their kind of labels."""
+    stored = data.get("metric")
+    return str(stored) if stored in METRICS else "accuracy" if data.y.dim() == 1 else "rocauc"
+
+
+def _read_parts(edges: Path, features: Path, labels: Path, period: Period = ALWAYS) -> tuple[Data, Nodes]:
+    matrix, nodes = read_nodes(features)
     y = read_labels(labels, nodes)
-    arcs = {key: torch.from_numpy(values) for key, values in read_edges(edges, nodes).items()}
+    return assembled(matrix, y, read_edges(edges, nodes, period), nodes), nodes
+
+
+def assembled(matrix: Any, y: np.ndarray, arcs: dict[str, np.ndarray], nodes: Nodes) -> Data:
+    """A ``Data`` of these arrays; ``matrix`` is dense or sparse."""
     x = torch.from_numpy(matrix) if isinstance(matrix, np.ndarray) else from_scipy(matrix)
-    return Data(x=x, y=torch.from_numpy(y), **arcs)
+    data = Data(x=x, y=torch.from_numpy(y), **{key: torch.from_numpy(values) for key, values in arcs.items()})
+    if nodes.names is not None:
+        data.node_id = nodes.stored
+    return data
 
 
-def _completed(data: Data, split: Split, name: str, undirected: bool, metric: str) -> Data:
-    masks = _masks(data, split, name)
+def completed(data: Data, split: Split, name: str, undirected: bool, metric: str, nodes: Nodes | None = None) -> Data:
+    """With split, name and metric, like every graph that is loaded."""
+    masks = _masks(data, split, name, nodes or Nodes(int(data.num_nodes or 0)))
     return finish(add_reverse(data) if undirected else data, masks, name=name, metric=metric)
 
 
-def _masks(data: Data, split: Split, name: str) -> Masks:
+def _masks(data: Data, split: Split, name: str, nodes: Nodes) -> Masks:
     stored = stored_masks(data)
     if split is None and stored is None:
         raise InputError(f"{name}: {NO_SPLIT}")
     if split is not None and is_split_file(split):
-        return read_split(Path(str(split)), int(data.num_nodes or 0))
+        return read_split(Path(str(split)), nodes)
     return choose(name, data.y, None if split is None else str(split), RANDOM, stored)
 
 

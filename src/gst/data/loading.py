@@ -12,7 +12,9 @@ from gst.base.errors import InputError
 from gst.base.modes import plain_torch
 from gst.base.names import normalise_name, resolve_name
 from gst.base.text import shown
+from gst.data.edges import Period
 from gst.data.files import Split, load_path
+from gst.data.objects import load_object
 from gst.data.registry import DATASETS, Dataset
 from gst.data.splits import choose
 from gst.data.validate import finish, stored_masks
@@ -23,7 +25,7 @@ MAX_OPTION = 10**18  # exclusive bound of every option
 
 @plain_torch()
 def load(
-    dataset: str | os.PathLike[str],
+    dataset: Any,
     *,
     split: Split = None,
     root: str | os.PathLike[str] | None = None,
@@ -35,29 +37,51 @@ def load(
         dataset: a name from ``datasets()``, with options after a colon if it has any
             (``"synthetic:nodes=5000,degree=20"``, ``"Cora:split=paper"``), or a path: a PyG ``Data`` saved as ``.pt``,
             or a folder with ``edges.*``, ``features.*``, ``labels.*`` and perhaps ``split.*``. If a folder has the
-            name of a data set, ``./name`` means the folder.
+            name of a data set, ``./name`` means the folder. Or a graph in memory: a PyG ``Data``, a graph of networkx
+            or DGL, a scipy sparse matrix, or edges as a data frame of pandas or polars, an array or a tensor [2, E].
         split: None for the default; a number for a shipped split or a seed; ``"public"``, ``"paper"`` or
             ``"random"``, the last two with an optional seed (``"random:3"``); for own data also a split file.
         root: folder of raw files, instead of ``$GST_DATA`` or the user's cache folder.
         options: of ``digits`` the number of ``nodes``, of ``synthetic`` its sizes, of OGB's synthetic twins ``scale``
-            and ``seed``; of own data ``undirected`` and ``metric``.
+            and ``seed``; of own data ``undirected`` and ``metric``, of an edge list with times ``since`` and ``until``
+            (as for :func:`gst.from_files`); of a graph in memory also ``features`` [N, F] and ``labels`` [N], as
+            arrays, tensors, frames or names of node attributes, and its ``name``.
+
+    Returns:
+        ``x`` [N, F], ``y`` [N] or [N, L], ``edge_index`` [2, E], the masks [N], ``name``, ``metric``, and ``node_id``
+        where nodes have names of their own.
+
+    Raises:
+        InputError: an unknown name, a file that cannot be read, data that do not fit together.
 
     >>> data = load("synthetic:nodes=60,classes=2", degree=4)
     >>> data.name, data.num_nodes, data.num_edges
     ('synthetic:nodes=60,degree=4,classes=2', 60, 240)
+    >>> import networkx, numpy
+    >>> club = networkx.karate_club_graph()
+    >>> own = load(club, features=numpy.eye(34), labels="club", split="random", name="club")
+    >>> own.num_nodes, own.num_edges == 2 * club.number_of_edges()
+    (34, True)
     """
     if not isinstance(dataset, str | os.PathLike):
-        raise InputError(f"dataset is a {type(dataset).__name__}: a name of gst.datasets() or a path is needed")
+        _check_names(options, ("features", "labels", "undirected", "metric", "name", "since", "until"))
+        period = Period(options.pop("since", None), options.pop("until", None))
+        return load_object(dataset, split, **options, period=period)
     name, colon, text = os.fspath(dataset).partition(":")
     if is_path(dataset):
-        if unknown := options.keys() - {"undirected", "metric"}:
-            raise InputError(f"own data takes no option {min(unknown)!r}, only split=, undirected= and metric=")
+        _check_names(options, ("undirected", "metric", "since", "until"))
         return load_path(Path(dataset), split, **options)
     registered = DATASETS[DATASETS.resolve(name)]
     if colon:
         options = _merge(text, {**options, **({} if split is None else {"split": split})})
         split = options.pop("split", None)
     return _load_registered(registered, split, root, _checked(registered, options))
+
+
+def _check_names(options: Mapping[str, Any], known: tuple[str, ...]) -> None:
+    if unknown := options.keys() - set(known):
+        rest = ", ".join(f"{name}=" for name in ("split", *known[:-1]))
+        raise InputError(f"own data takes no option {min(unknown)!r}, only {rest} and {known[-1]}=")
 
 
 def _load_registered(

@@ -1,20 +1,27 @@
 """Features, labels and splits of nodes from files."""
 
+from __future__ import annotations
+
 import math
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 import scipy.sparse as sp
 import torch
-from pandas.api.types import is_numeric_dtype
 
 from gst.base.errors import InputError
 from gst.base.memory import check_claim
+from gst.base.optional import Later
 from gst.base.text import shown
-from gst.data.edges import node_ids
+from gst.data.node_names import Nodes, as_nodes
 from gst.data.splits import Masks
 from gst.data.tables import TABLES, is_sparse_archive, read_array, read_npz, read_sparse, read_table, require_kind
+
+if TYPE_CHECKING:
+    import pandas as pd
+else:
+    pd = Later("pandas", "reading tables")
 
 ARRAYS = (".npy", ".npz")
 NODE_NAMES = (
@@ -29,10 +36,12 @@ PARTS = {"train": 0, "training": 0, "0": 0, "val": 1, "valid": 1, "validation": 
 
 
 def read_features(path: Path) -> np.ndarray | sp.csr_array:
-    """Float32 [N, F] from an array, a table, or a scipy sparse matrix, which stays sparse.
+    """Float32 [N, F] from an array, a table, or a scipy sparse matrix, which stays sparse."""
+    return read_nodes(path)[0]
 
-    A column ``node`` or ``id`` of a table orders the rows.
-    """
+
+def read_nodes(path: Path) -> tuple[np.ndarray | sp.csr_array, Nodes]:
+    """Features, and the nodes that a column ``node`` or ``id`` of their table names; numbers 0 … order the rows."""
     kind = require_kind(path, "features", (*ARRAYS, *TABLES))
     if kind in ARRAYS:
         array = read_sparse(path) if kind == ".npz" and is_sparse_archive(path) else read_array(path)
@@ -41,24 +50,39 @@ def read_features(path: Path) -> np.ndarray | sp.csr_array:
                 f"{path} has shape {array.shape} of {array.dtype}: features are numbers, [nodes, features]"
             )
         if not isinstance(array, np.ndarray):
-            return array.astype(np.float32)
+            return array.astype(np.float32), Nodes(array.shape[0])
         check_claim(path, 4 * math.prod(int(size) for size in array.shape))
-        return np.array(array, dtype=np.float32)  # a copy: the array may be a read-only map of the file
-    table = read_table(path, names=NODE_NAMES)
-    column = _node_column(table)
+        return np.array(array, dtype=np.float32), Nodes(len(array))  # a copy: it may be a read-only map of the file
+    return table_features(read_table(path, names=NODE_NAMES), path)
+
+
+def table_features(table: pd.DataFrame, path: object) -> tuple[np.ndarray, Nodes]:
+    """The same from a table whose columns have names in lower case."""
+    column, nodes = _node_column(table), Nodes(len(table))
     if column is not None:
         ids, table = _pop(table, column)
-        table = table.iloc[np.argsort(_unique_ids(ids, path, len(table)))]
-    text = [name for name, dtype in zip(table.columns, table.dtypes, strict=True) if not is_numeric_dtype(dtype)]
+        nodes = Nodes.named(ids, path)
+        if nodes.names is None:
+            table = table.iloc[np.argsort(nodes.numbers([ids], path)[0])]
+    text = [
+        name
+        for name, dtype in zip(table.columns, table.dtypes, strict=True)
+        if not pd.api.types.is_numeric_dtype(dtype)
+    ]
     if text or table.empty:
         problem = f"the column {text[0]!r} holds text" if text else "it holds no values"
         raise InputError(f"{path} is no feature table: {problem}; features are columns of numbers, one row per node")
-    return np.ascontiguousarray(table.to_numpy(np.float32, copy=True, na_value=np.nan))
+    return np.ascontiguousarray(table.to_numpy(np.float32, copy=True, na_value=np.nan)), nodes
 
 
-def read_labels(path: Path, nodes: int) -> np.ndarray:
+def read_labels(path: Path, nodes: int | Nodes) -> np.ndarray:
     """Int64 [N], −1 where unlabelled; text labels are numbered in sorted order."""
-    values = read_node_values(path, nodes, "labels")
+    return as_labels(read_node_values(path, nodes, "labels"), path)
+
+
+def as_labels(values: np.ndarray, path: object) -> np.ndarray:
+    """Int64 [N] from floats or texts, one per node."""
+    nodes = len(values)
     if values.dtype.kind == "f":
         values = np.where(np.isnan(values), -1, values)
         bad = (values < -1) | (values >= nodes) | (np.floor(values) != values)
@@ -74,7 +98,7 @@ def read_labels(path: Path, nodes: int) -> np.ndarray:
     return labels
 
 
-def read_split(path: Path, nodes: int) -> Masks:
+def read_split(path: Path, nodes: int | Nodes) -> Masks:
     """Masks from one value per node (train, val, test or 0, 1, 2), or from arrays train, val and test in ``.npz``."""
     if require_kind(path, "split", (*ARRAYS, *TABLES)) == ".npz":
         arrays = read_npz(path)
@@ -94,19 +118,22 @@ def read_split(path: Path, nodes: int) -> Masks:
     return Masks(*(torch.from_numpy(parts == part) for part in range(3)))
 
 
-def read_node_values(path: Path, nodes: int, what: str) -> np.ndarray:
+def read_node_values(path: Path, nodes: int | Nodes, what: str) -> np.ndarray:
     """One value per node, as floats (NaN where missing) or as text (empty where missing)."""
     if require_kind(path, what, (*ARRAYS, *TABLES)) in ARRAYS:
         array = read_array(path)
         array = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
         if array.ndim != 1 or array.dtype.kind not in "biufU":
-            raise InputError(
-                f"{path} has shape {array.shape} of {array.dtype}: {what} are one value per node, [{nodes}]"
-            )
-        _require_rows(path, array.shape[0], nodes, what)
+            needed = f"{what} are one value per node, [{as_nodes(nodes).count}]"
+            raise InputError(f"{path} has shape {array.shape} of {array.dtype}: {needed}")
+        _require_rows(path, array.shape[0], as_nodes(nodes).count, what)
         return np.array(array, dtype=np.str_ if array.dtype.kind == "U" else np.float64)
-    table = read_table(path, rows=nodes, names=NODE_NAMES)
-    column = _node_column(table)
+    return table_values(read_table(path, rows=as_nodes(nodes).count, names=NODE_NAMES), path, nodes, what)
+
+
+def table_values(table: pd.DataFrame, path: object, known: int | Nodes, what: str) -> np.ndarray:
+    """The same from a table whose columns have names in lower case."""
+    column, nodes = _node_column(table), as_nodes(known).count
     if column is None and table.shape[1] == 2:
         column = 0
     if table.shape[1] != (1 if column is None else 2):
@@ -115,18 +142,19 @@ def read_node_values(path: Path, nodes: int, what: str) -> np.ndarray:
         _require_rows(path, len(table), nodes, what)
         return _plain(table.iloc[:, 0], path)
     ids, table = _pop(table, column)
-    rows = _unique_ids(ids, path, nodes)
+    rows = _unique_ids(ids, path, as_nodes(known))
     values = _plain(table.iloc[:, 0], path)
     out = np.full(nodes, np.nan) if values.dtype.kind == "f" else np.full(nodes, "", dtype=values.dtype)
     out[rows] = values
     return out
 
 
-def _plain(column: pd.Series, path: Path) -> np.ndarray:
-    if is_numeric_dtype(column):
+def _plain(column: pd.Series, path: object) -> np.ndarray:
+    if pd.api.types.is_numeric_dtype(column):
         return column.to_numpy(np.float64, na_value=np.nan)
     texts = ["" if missing else str(value) for value, missing in zip(column, column.isna(), strict=True)]
-    check_claim(path, 4 * len(texts) * max(map(len, texts), default=0))  # numpy stores each as long as the longest
+    if isinstance(path, Path):
+        check_claim(path, 4 * len(texts) * max(map(len, texts), default=0))  # numpy stores each as long as the longest
     return np.array(texts)
 
 
@@ -141,22 +169,23 @@ def _pop(table: pd.DataFrame, column: int) -> tuple[pd.Series, pd.DataFrame]:
     return table.iloc[:, column], table.iloc[:, [i for i in range(table.shape[1]) if i != column]]
 
 
-def _unique_ids(column: pd.Series, path: Path, nodes: int) -> np.ndarray:
-    (ids,) = node_ids([column], path, nodes)
+def _unique_ids(column: pd.Series, path: object, nodes: Nodes) -> np.ndarray:
+    (ids,) = nodes.numbers([column], path)
     repeated = pd.Series(ids).duplicated()
     if repeated.any():
         row = int(repeated.to_numpy().argmax())
-        raise InputError(f"{path}: row {row + 1} repeats node {ids[row]}: every node has one row")
+        raise InputError(f"{path}: row {row + 1} repeats node {shown(column.iloc[row])}: every node has one row")
     return ids
 
 
-def _require_rows(path: Path, rows: int, nodes: int, what: str) -> None:
+def _require_rows(path: object, rows: int, nodes: int, what: str) -> None:
     if rows != nodes:
         raise InputError(f"{path}: {what} for {rows} nodes, but the features have {nodes} rows")
 
 
-def _part(arrays: dict[str, np.ndarray], part: str, path: Path, nodes: int) -> np.ndarray:
+def _part(arrays: dict[str, np.ndarray], part: str, path: Path, known: int | Nodes) -> np.ndarray:
     """The mask of one part, which is stored as a mask or as node numbers."""
+    nodes = as_nodes(known).count
     aliases = [name for name, number in PARTS.items() if number == PARTS[part]]
     names = [name for name in arrays if name.lower().removesuffix("_mask").removesuffix("_idx") in aliases]
     if not names:
@@ -169,5 +198,5 @@ def _part(arrays: dict[str, np.ndarray], part: str, path: Path, nodes: int) -> n
         _require_rows(path, array.size, nodes, f"{names[0]} is a mask")
         return array.astype(bool)
     mask = np.zeros(nodes, dtype=bool)
-    mask[node_ids([array], path, nodes)[0]] = True
+    mask[Nodes(nodes).numbers([array], path)[0]] = True
     return mask

@@ -4,20 +4,28 @@ The sizes in the footer cannot be trusted, so the check counts rows, columns and
 headers are parsed here because some damaged footers make pyarrow abort the process.
 """
 
+from __future__ import annotations
+
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
-
-import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from gst.base.errors import InputError
 from gst.base.memory import check_claim
+from gst.base.optional import Later
 from gst.base.regular_files import open_regular
 from gst.base.text import shown
 from gst.data.thrift import Reader, Struct
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+else:
+    pd = Later("pandas", "reading tables")
+    pa = Later("pyarrow", "reading tables")
+    pq = Later("pyarrow.parquet", "reading tables")
 
 MAX_PAGES = 100_000  # per file; pyarrow writes pages of one mebibyte
 _MAGIC = b"PAR1"

@@ -70,7 +70,12 @@ DATASETS = Registry[Dataset]("data set", "gst.datasets")
 
 
 def datasets() -> list[DatasetInfo]:
-    """Every registered data set, in the order of registration."""
+    """Every registered data set, in the order of registration.
+
+    >>> import gst
+    >>> {info.name: info.edges for info in gst.datasets()}["Cora"]
+    5278
+    """
     return [dataset.info for dataset in DATASETS.values()]
 
 

@@ -33,7 +33,7 @@ def read_saved(path: Path) -> Data:
         raise InputError(f"{path} does not load safely as {expected}: {_reason(error)}") from error
     if not isinstance(fields, dict):
         raise InputError(f"{path} holds a {type(fields).__name__}: it should hold {expected}")
-    return _checked(fields, path)
+    return checked(fields, path)
 
 
 def _reason(error: Exception) -> str:
@@ -44,7 +44,7 @@ def _reason(error: Exception) -> str:
     return str(error) if type(error) is ValueError else one_line(error)
 
 
-def _checked(fields: dict[Any, Any], path: Path) -> Data:
+def checked(fields: dict[Any, Any], path: Path | str) -> Data:
     """A new ``Data`` of the fields, converted to the usual types; refuses fields whose shapes disagree."""
     # names that begin with _ are internal state of PyG's storage
     fields = {str(k): v for k, v in fields.items() if v is not None and not str(k).startswith("_")}

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.csv as pacsv
 
 from gst.base.errors import InputError
+from gst.base.optional import optional
 from gst.data.untrusted import reading
 
 BLOCK = 2**24  # bytes of text parsed at once
@@ -18,6 +18,7 @@ def read_blocks(path: Path, shape: tuple[int, int], dtype: type[np.generic]) -> 
 
     The file has no header and holds numbers of this type only, which is how OGB writes every array.
     """
+    pa, pacsv = (optional(module, "reading OGB's files") for module in ("pyarrow", "pyarrow.csv"))
     rows, columns = shape
     names = [f"f{column}" for column in range(columns)]
     kinds = {name: pa.from_numpy_dtype(dtype) for name in names}
@@ -44,7 +45,7 @@ def read_into(path: Path, out: np.ndarray) -> None:
         out[rows] = values
 
 
-def _matrix(batch: pa.RecordBatch, path: Path, first_row: int) -> np.ndarray:
+def _matrix(batch: Any, path: Path, first_row: int) -> np.ndarray:
     for column in batch.columns:
         if column.null_count:
             row = first_row + int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))

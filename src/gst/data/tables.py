@@ -1,5 +1,7 @@
 """Arrays and tables from files, never through pickle."""
 
+from __future__ import annotations
+
 import csv
 import gzip
 import io
@@ -11,19 +13,24 @@ import zipfile
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 import numpy as np
-import pandas as pd
 import scipy.sparse as sp
 
 from gst.base.errors import InputError
 from gst.base.memory import check_claim
+from gst.base.optional import Later
 from gst.base.regular_files import open_regular
 from gst.base.text import shown
 from gst.data.parquet import read_parquet
 from gst.data.untrusted import reading
 from gst.sparse.layouts import sparse_claim
+
+if TYPE_CHECKING:
+    import pandas as pd
+else:
+    pd = Later("pandas", "reading tables")
 
 TEXT = (".txt", ".edgelist", ".tsv", ".csv")
 TABLES = (*TEXT, ".parquet")

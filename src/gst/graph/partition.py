@@ -6,6 +6,7 @@ from torch import Tensor
 
 from gst.base.errors import InputError
 from gst.base.jit import njit
+from gst.base.optional import optional
 from gst.graph.edgeset import EdgeSet
 
 METIS_EDGES = 2_000_000  # for more edges METIS takes more than a minute, and 250 bytes per edge
@@ -20,8 +21,7 @@ def metis(edges: EdgeSet, parts: int, seed: int = 0) -> Tensor:
         raise InputError(f"a graph of {edges.num_nodes} nodes cannot have {parts} parts: choose 1 … {edges.num_nodes}")
     if parts == 1 or edges.num_edges == 0:
         return torch.arange(edges.num_nodes, device=edges.pairs.device) % parts
-    import pymetis  # noqa: PLC0415 - slow to load and rarely needed
-
+    pymetis = optional("pymetis", "batch clusters")
     u, v = edges.pairs.cpu()
     pairs = torch.stack([u, v]) if not edges.directed else _distinct_pairs(u, v, edges.num_nodes)
     row, col = torch.cat([pairs, pairs.flip(0)], dim=1)

@@ -1,6 +1,5 @@
 """The contract of every sparsifier: named arguments, ``search``, ``fit``, ``transform``."""
 
-import sys
 import time
 import warnings
 from abc import abstractmethod
@@ -14,6 +13,7 @@ from torch import Tensor, nn
 from torch_geometric.data import Data, HeteroData
 from torch_geometric.transforms import BaseTransform
 
+from gst.base.callers import users_level
 from gst.base.errors import AgreementWarning, InputError
 from gst.base.modes import plain_torch
 from gst.base.versions import method_version
@@ -23,10 +23,12 @@ from gst.graph.edgeset import By, EdgeSet, check_data, check_graph
 from gst.graph.select import budget
 from gst.graph.typed import TypedEdges
 from gst.methods.criteria.typed import typed_scores
+from gst.methods.display import estimator_html
 from gst.methods.found import Found
 from gst.methods.result import Result
 from gst.storage.cache import BaseCache, Content
 from gst.storage.checkpoint import BaseCheckpoint, opened
+from gst.train.callbacks import CallbackList, Callbacks, History
 from gst.train.models import check_model
 from gst.train.presets import preset
 from gst.train.run import Run
@@ -71,7 +73,8 @@ class Sparsifier(BaseTransform):
         batch_nodes: training nodes in a step with sampled neighbourhoods [1024].
         fanout: neighbours drawn per node and layer [10].
         cache: whether what can be reused is kept on disk (never of an own ``model``), or the cache to keep it in.
-        watch: called with a :class:`~gst.train.trainer.Progress` after every epoch.
+        callbacks: told what ``fit`` does: a function called with a :class:`gst.Progress` after every epoch, a
+            :class:`gst.Callback`, among them the trackers, or a list of them.
         checkpoint: folder for the state of ``fit``; the same call in a later process goes on from there.
         target: of a typed graph, the type of the nodes with labels, where several have some.
         protect: of a typed graph, the relations whose edges all stay; in a text, with commas between.
@@ -80,6 +83,11 @@ class Sparsifier(BaseTransform):
 
     ``fit`` sets ``result_`` (the :class:`~gst.Result` that :func:`gst.sparsify` returns), ``found_`` (what the search
     came back with, one value per edge) and ``edges_``.
+
+    >>> import gst
+    >>> scan = gst.SCAN(sparsity=0.5)
+    >>> scan.set_params(sparsity=0.25).get_params()["sparsity"]
+    0.25
     """
 
     sparsity: float | Mapping[Any, float] | None = None
@@ -107,7 +115,7 @@ class Sparsifier(BaseTransform):
     batch_nodes: int | None = None
     fanout: int | None = None
     cache: bool | BaseCache = True
-    watch: Watcher = silent
+    callbacks: Callbacks = ()
     checkpoint: BaseCheckpoint | str | PathLike[str] | None = None
     target: str | None = None
     protect: str | Sequence[Any] | None = None
@@ -132,6 +140,7 @@ class Sparsifier(BaseTransform):
             check_amount(self.sparsity, self.keep)
         check_typed_arguments(self.target, self.protect, self.scope)
         check_model(self.model)
+        CallbackList(self.callbacks)
         for config in self.configs:
             self.config(config)
 
@@ -191,7 +200,7 @@ class Sparsifier(BaseTransform):
     def search(self, run: Run, num_kept: int) -> Found:
         """The sparse graph with exactly ``num_kept`` edges, and a model on it."""
 
-    def run(self, data: Data, checkpoint: BaseCheckpoint | None = None) -> Run:
+    def run(self, data: Data, checkpoint: BaseCheckpoint | None = None, watch: Watcher = silent) -> Run:
         """What a search works on."""
         kind: Any = Run
         typed: dict[str, Any] = {}
@@ -211,7 +220,7 @@ class Sparsifier(BaseTransform):
             by=self.counts_by,
             max_degree=self.max_degree,
             cache=self.cache,
-            watch=self.watch,
+            watch=watch,
             checkpoint=checkpoint,
             **typed,
         )
@@ -256,13 +265,25 @@ class Sparsifier(BaseTransform):
         """
         start = time.perf_counter()
         measures = {"dense": dense, "retrain": retrain, "distill": distill}
+        history = History()
+        told = CallbackList((history, *CallbackList(self.callbacks)))
         with opened(self.checkpoint) as checkpoint:
-            run = self.run(data, checkpoint)
+            run = self.run(data, checkpoint, told.on_epoch)
             run.begin(self.identity(run, **measures))
-            self.fit_run(run, **measures)
+            with told.during(self._announced(run)):
+                self.fit_run(run, **measures)
             self.result_.metrics["seconds"]["total"] = checkpoint.before + time.perf_counter() - start
+        self.result_.history = tuple(history.epochs)
         warn_of_agreement(self.result_)
+        told.on_end(self.result_)
         return self
+
+    def _announced(self, run: Run) -> dict[str, Any]:
+        """What callbacks are told before the first epoch."""
+        amount = {"sparsity": self.sparsity, "keep": self.keep}
+        name = {"dataset": run.data.get("name") or "own data", "method": self.name or type(self).__name__}
+        training, batching = run.training.model_dump(), run.batching.model_dump()
+        return {**name, "backbone": run.model_name, **amount, **training, **batching, **self.settings(run.data)}
 
     @plain_torch()
     def fit_run(self, run: Run, *, dense: bool = False, retrain: bool = False, distill: bool = False) -> Self:
@@ -306,10 +327,20 @@ class Sparsifier(BaseTransform):
         amounts = {"sparsity": self.sparsity, "keep": self.keep, "max_degree": self.max_degree}
         return ", ".join(f"{name}={value}" for name, value in amounts.items() if value is not None)
 
+    def _repr_html_(self) -> str:
+        defaults = {argument.name: argument.default for argument in fields(self) if argument.init}
+        result = self.result_ if hasattr(self, "result_") else None
+        return estimator_html(type(self).__name__, self.get_params(), defaults, result)
+
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class LearnedSparsifier(Sparsifier):
-    """A sparsifier that trains while it searches; a subclass defines ``search``."""
+    """A sparsifier that trains while it searches; a subclass defines ``search``.
+
+    >>> import gst
+    >>> isinstance(gst.GST(sparsity=0.5), LearnedSparsifier), gst.GST.kind
+    (True, 'learned')
+    """
 
     model: nn.Module | None = field(default=None, kw_only=False)
 
@@ -321,6 +352,14 @@ class TopologySparsifier(Sparsifier):
     """Keeps the edges of highest score, by the graph alone; a subclass says only how edges are scored.
 
     As a transform it needs neither labels nor features. ``fit`` trains a fresh model on the sparse graph.
+
+    >>> import gst
+    >>> class Oldest(TopologySparsifier):
+    ...     def edge_scores(self, edges):
+    ...         return -edges.pairs.amax(0).double()
+    >>> data = gst.load("synthetic:nodes=60,classes=2", degree=4)
+    >>> Oldest(keep=50)(data).num_edges
+    100
     """
 
     sparsity: float | Mapping[Any, float] | None = field(default=None, kw_only=False)
@@ -456,12 +495,4 @@ def warn_of_agreement(result: Result) -> None:
         text = (
             f"{which}: only {agreement:.1%} of the answers are those of the dense model (below {LEAST_AGREEMENT:.0%})"
         )
-        warnings.warn(text, AgreementWarning, stacklevel=_users_level())
-
-
-def _users_level() -> int:
-    """The stack level of the first caller outside gst, as ``warnings.warn`` counts it from the function above."""
-    level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in ("gst", "contextlib"):
-        level, frame = level + 1, frame.f_back
-    return level
+        warnings.warn(text, AgreementWarning, stacklevel=users_level())

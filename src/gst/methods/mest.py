@@ -24,6 +24,12 @@ class MEST(DynamicSparsifier):
         gradient_weight: λ, weight of the gradient.
 
     The other arguments are those of :class:`~gst.methods.dynamic.DynamicSparsifier`.
+
+    >>> import gst
+    >>> data = gst.load("synthetic:nodes=60,classes=2", degree=4)
+    >>> few = dict(hidden=4, anchor_epochs=2, sparse_epochs=2, cache=False)
+    >>> gst.MEST(sparsity=0.5, **few).fit(data).result_.graph.num_edges
+    120
     """
 
     gradient_weight: float = 1.0

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
@@ -17,6 +17,7 @@ from gst.base.modes import plain_torch
 from gst.graph.edgeset import EdgeSet
 from gst.inference.compiled import Compiled, compile_model
 from gst.inference.serving import Decisions, Engine, make_engine
+from gst.methods import display
 from gst.methods.extend import Rule, extend
 from gst.methods.found import Found
 from gst.methods.removed import FILED, Removed, unpack_removed
@@ -28,12 +29,31 @@ from gst.storage.typed_file import pack_typed, unpack_typed
 from gst.train.models import build_backbone
 from gst.train.run import Run
 from gst.train.settings import Batching, Training, make_config
+from gst.train.trainer import Progress
 from gst.train.typed_run import TypedRun
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
-@dataclass
+
+@dataclass(repr=False)
 class Result:
-    """What :func:`gst.sparsify` found."""
+    """What :func:`gst.sparsify` found; a notebook shows it as a table with a curve.
+
+    Attributes:
+        graph: the PyG ``Data`` with only the kept columns [2, kept columns]; nodes are never renumbered.
+        edge_mask: bool, one per column of the dense ``edge_index``.
+        scores: float64, one per column; infinite for self-loops, which stay.
+        metrics: what was measured, plain values by name.
+        model: trained on the sparse graph.
+        history: a :class:`gst.Progress` for every epoch.
+
+    >>> import gst
+    >>> data = gst.load("synthetic:nodes=60,classes=2", degree=4)
+    >>> gst.sparsify(data, "random", sparsity=0.5, hidden=4, anchor_epochs=2, sparse_epochs=2, cache=False)
+    ... # doctest: +ELLIPSIS
+    Result(random, gcn on synthetic:nodes=60,degree=4,classes=2: 60 of 120 pairs kept, test accuracy ...)
+    """
 
     graph: Any  # Data or HeteroData: only kept edges, every edge-level attribute filtered, nodes never relabelled
     edge_mask: Any  # bool, one per column of the dense edge_index; of a typed graph a dictionary by edge type
@@ -44,6 +64,7 @@ class Result:
     batching: Batching
     own_model: bool = False
     removed: Removed | None = None  # the other columns of the dense graph; None in a run saved by an earlier gst
+    history: tuple[Progress, ...] = ()  # every epoch of the fit in this process; it is not saved
 
     @classmethod
     def measured(
@@ -67,7 +88,7 @@ class Result:
         metrics = {
             "dataset": getattr(run.data, "name", None) or "own data",
             **params,
-            "backbone": run.backbone if run.model is None else type(run.model).__name__,
+            "backbone": run.model_name,
             "seed": run.training.seed,
             "sparsity": 1 - num_kept / edges.num_edges,
             "edges_total": edges.num_edges,
@@ -95,6 +116,22 @@ class Result:
             own_model=run.model is not None,
             removed=removed,
         )
+
+    def __repr__(self) -> str:
+        return display.line(self.metrics)
+
+    def _repr_html_(self) -> str:
+        return display.html(self)
+
+    def plot(self) -> "Figure":
+        """A matplotlib figure: validation by epoch, test scores, scores of kept and removed edges.
+
+        In a notebook it is shown; elsewhere ``result.plot().savefig("run.png")``.
+
+        Raises:
+            InputError: matplotlib, the extra ``plots``, is not installed.
+        """
+        return display.plot(self)
 
     @property
     def settings(self) -> dict[str, Any]:

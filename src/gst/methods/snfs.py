@@ -27,6 +27,12 @@ class SNFS(DynamicSparsifier):
         momentum: α, share of the old momentum that stays.
 
     The other arguments are those of :class:`~gst.methods.dynamic.DynamicSparsifier`.
+
+    >>> import gst
+    >>> data = gst.load("synthetic:nodes=60,classes=2", degree=4)
+    >>> few = dict(hidden=4, anchor_epochs=2, sparse_epochs=2, cache=False)
+    >>> gst.SNFS(sparsity=0.5, **few).fit(data).result_.graph.num_edges
+    120
     """
 
     momentum: float = 0.9

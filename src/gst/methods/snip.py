@@ -20,6 +20,12 @@ class SNIP(DynamicSparsifier):
     r"""Keeps the highest :math:`|w ⊙ ∂L/∂w|` at the anchor and never exchanges an edge (Lee et al., ICLR 2019).
 
     Arguments are those of :class:`~gst.methods.dynamic.DynamicSparsifier`; those of updates have no effect.
+
+    >>> import gst
+    >>> data = gst.load("synthetic:nodes=60,classes=2", degree=4)
+    >>> few = dict(hidden=4, anchor_epochs=2, sparse_epochs=2, cache=False)
+    >>> gst.SNIP(sparsity=0.5, **few).fit(data).result_.graph.num_edges
+    120
     """
 
     updates_edges: ClassVar[bool] = False

@@ -135,6 +135,13 @@ class Checkpoint(BaseCheckpoint):
             refused. Nothing in it changes before the work begins.
         every: seconds between two states; 0 writes one after every epoch.
         metadata: JSON-serialisable values for a later process, see :func:`read_run`.
+
+    >>> import gst, tempfile
+    >>> data = gst.load("synthetic:nodes=60,classes=2", degree=4)
+    >>> few = dict(hidden=4, anchor_epochs=2, sparse_epochs=2, cache=False)
+    >>> with Checkpoint(tempfile.mkdtemp()) as checkpoint:
+    ...     gst.sparsify(data, "gst", sparsity=0.5, checkpoint=checkpoint, **few).metrics["edges_kept"]
+    60
     """
 
     folder: Path

@@ -1,14 +1,13 @@
 """Exports of the sparse graph to formats of other tools."""
 
-import importlib
 import io
 import json
 from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import networkx
-import pandas
+import numpy as np
 import torch
 from scipy import sparse
 from torch import Tensor
@@ -17,10 +16,14 @@ from torch_geometric.data import Data
 from gst.base.arguments import as_path
 from gst.base.errors import InputError
 from gst.base.names import resolve_name
+from gst.base.optional import optional
 from gst.base.text import as_cell
 from gst.graph.edgeset import check_data
 from gst.sparse.layouts import checked_dense, is_sparse
 from gst.storage.files import write_bytes
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 
 def export(graph: Data, to: str, path: str | PathLike[str]) -> Path:
@@ -36,9 +39,18 @@ def default_name(to: str) -> str:
     return FORMATS[resolve_name("format", to, FORMATS)][0]
 
 
-def edge_table(graph: Data) -> pandas.DataFrame:
-    """One row per column of ``edge_index``: source, target, and every edge-level attribute."""
-    table = {"source": graph.edge_index[0].numpy(), "target": graph.edge_index[1].numpy()}
+def node_names(graph: Data) -> np.ndarray:
+    """What every node is called: ``node_id`` where the data have it, else its number."""
+    names = graph.get("node_id")
+    if names is None:
+        return np.arange(graph.num_nodes)
+    return names.numpy() if isinstance(names, Tensor) else np.array(names, dtype=object)
+
+
+def edge_table(graph: Data) -> "DataFrame":
+    """One row per column of ``edge_index``: source, target, by name if nodes have one, and edge-level attributes."""
+    names = node_names(graph)
+    table = {end: names[graph.edge_index[i].numpy()] for i, end in enumerate(("source", "target"))}
     for name in sorted(graph.edge_attrs(), key=lambda name: (name != "edge_weight", name)):
         value = graph[name]
         if name == "edge_index" or not isinstance(value, Tensor):
@@ -48,25 +60,29 @@ def edge_table(graph: Data) -> pandas.DataFrame:
         else:
             flat = value.detach().reshape(value.shape[0], -1)
             table |= {f"{name}_{i}": flat[:, i].numpy() for i in range(flat.shape[1])}
-    return pandas.DataFrame(table)
+    return optional("pandas", "a table of edges").DataFrame(table)
 
 
 def _pyg(graph: Data) -> bytes:
-    """``torch.save`` of the ``Data``; ``gst.load`` and ``torch.load`` read it."""
+    """A dict of tensors, which ``Data.from_dict(torch.load(path))`` and ``gst.load`` read without running code."""
     buffer = io.BytesIO()
-    torch.save(graph, buffer)
+    torch.save(graph.to_dict(), buffer)
     return buffer.getvalue()
 
 
 def _networkx(graph: Data) -> bytes:
     """Node-link JSON for ``networkx.node_link_graph``: a DiGraph with one edge per arc."""
+    networkx = optional("networkx", "export to networkx")
     directed = networkx.DiGraph()
     labels = graph.y.tolist() if isinstance(graph.get("y"), Tensor) else [None] * graph.num_nodes
-    directed.add_nodes_from((node, {} if label is None else {"y": label}) for node, label in enumerate(labels))
+    names = node_names(graph).tolist()
+    directed.add_nodes_from(
+        (node, {} if label is None else {"y": label}) for node, label in zip(names, labels, strict=True)
+    )
     table = edge_table(graph)
-    names = [name for name in table.columns if name not in ("source", "target")]
+    attributes = [name for name in table.columns if name not in ("source", "target")]
     for source, target, *values in table.itertuples(index=False):
-        directed.add_edge(source, target, **dict(zip(names, values, strict=True)))
+        directed.add_edge(source, target, **dict(zip(attributes, values, strict=True)))
     return json.dumps(networkx.node_link_data(directed, edges="edges")).encode()
 
 
@@ -82,18 +98,26 @@ def _scipy(graph: Data) -> bytes:
 
 
 def _csv(graph: Data) -> bytes:
-    """Column names are escaped: attribute names are untrusted."""
-    return edge_table(graph).rename(columns=as_cell).to_csv(index=False).encode()
+    """Names of columns and of nodes are escaped: they are untrusted."""
+    pandas = optional("pandas", "export to csv")
+    table = edge_table(graph).rename(columns=as_cell)
+    for end in ("source", "target"):
+        if not pandas.api.types.is_numeric_dtype(table[end].dtype):
+            table[end] = table[end].map(as_cell)
+    return table.to_csv(index=False).encode()
 
 
 def _parquet(graph: Data) -> bytes:
+    optional("pyarrow", "export to parquet")
     return edge_table(graph).to_parquet(index=False)
 
 
 def _dgl(graph: Data) -> bytes:
     """DGL's own binary format for ``dgl.load_graphs``."""
     try:
-        dgl = importlib.import_module("dgl")
+        dgl = optional("dgl", "export to dgl")
+    except InputError:
+        raise
     except Exception as error:  # a wheel built for another torch may raise anything
         raise InputError(f"export to dgl needs a working installation of dgl: {error}") from None
     source, target = graph.edge_index

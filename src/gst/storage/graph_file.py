@@ -13,6 +13,7 @@ from gst.graph.edgeset import check_graph
 from gst.nn.features import SPARSE_BELOW
 from gst.sparse.layouts import entries, is_sparse, sparse_claim
 
+NAMES = "node_id"
 _X_PARTS = ("x/row", "x/column", "x/value")
 
 
@@ -32,9 +33,27 @@ def pack_graph(graph: Data) -> tuple[dict[str, Tensor], dict[str, Any]]:
             metadata["x_shape"] = list(value.shape)
         elif isinstance(value, Tensor):
             tensors[name] = value
+        elif name == NAMES and isinstance(value, list):
+            tensors[f"{NAMES}/text"] = _pack_texts([str(text) for text in value])
         elif isinstance(value, (str, int, float, bool)):
             metadata[name] = value
     return tensors, metadata
+
+
+def _pack_texts(texts: list[str]) -> Tensor:
+    """The bytes of all texts, each with a zero after it."""
+    content = "".join(f"{text.replace(chr(0), '')}\0" for text in texts).encode()
+    return torch.frombuffer(bytearray(content), dtype=torch.uint8) if content else torch.zeros(0, dtype=torch.uint8)
+
+
+def _unpack_texts(packed: Tensor, count: int, path: Path) -> list[str]:
+    try:
+        texts = packed.numpy().tobytes().decode().split("\0")
+    except (UnicodeDecodeError, TypeError):
+        texts = []
+    if packed.dtype != torch.uint8 or texts[-1:] != [""] or len(texts) != count + 1:
+        raise InputError(f"{path} has names that are not one per node: it is damaged")
+    return texts[:-1]
 
 
 def unpack_graph(tensors: dict[str, Tensor], metadata: dict[str, Any], path: Path) -> Data:
@@ -53,11 +72,14 @@ def unpack_graph(tensors: dict[str, Tensor], metadata: dict[str, Any], path: Pat
     x = tensors.get("x")
     if x is None or metadata.get("num_nodes") != x.shape[:1].numel():
         raise InputError(f"{path} claims {metadata.get('num_nodes')!r} nodes: that is not what its features have")
+    names = tensors.pop(f"{NAMES}/text", None)
     y, index = tensors.get("y", x), tensors.get("edge_index")
     if index is None or index.dtype != torch.int64 or y.shape[:1] != x.shape[:1]:
         raise InputError(f"{path} has no edge_index, or not one label per node: it does not belong to a run")
     plain = {name: value for name, value in metadata.items() if isinstance(value, str | int | float)}
     graph = Data.from_dict({**plain, **tensors})
+    if names is not None:
+        graph[NAMES] = _unpack_texts(names, x.shape[0], path)
     _check_stored(graph, path)
     return graph
 

@@ -17,6 +17,12 @@ def graceful(checkpoint: BaseCheckpoint) -> Iterator[None]:
     """Inside, a signal makes ``checkpoint`` save its state at the end of the epoch and raise ``InterruptedRunError``.
 
     Without a run folder there is nothing to save: it raises at once. For the main thread only.
+
+    >>> import gst, tempfile
+    >>> data = gst.load("synthetic:nodes=60,classes=2", degree=4)
+    >>> few = dict(hidden=4, anchor_epochs=2, sparse_epochs=2, cache=False)
+    >>> with gst.Checkpoint(tempfile.mkdtemp()) as checkpoint, graceful(checkpoint):  # Ctrl-C loses nothing
+    ...     result = gst.sparsify(data, "gst", sparsity=0.5, checkpoint=checkpoint, **few)
     """
 
     def handle(number: int, frame: FrameType | None) -> None:

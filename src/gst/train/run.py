@@ -81,8 +81,6 @@ class Run:
     ) -> None:
         self.check_graph(data)
         check_model(model)
-        if not callable(watch):
-            raise InputError(f"watch is a {type(watch).__name__}: a function to call after every epoch is needed")
         self.data = without_inference_tensors(data)
         self.model = model
         self.trained = trained
@@ -223,6 +221,11 @@ class Run:
     @cached_property
     def _fingerprint(self) -> str:
         return fingerprint(self.data)
+
+    @property
+    def model_name(self) -> str:
+        """Of the backbone, or of the class of the user's own model."""
+        return self.backbone if self.model is None else type(self.model).__name__
 
     @property
     def version(self) -> str:

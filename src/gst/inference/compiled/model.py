@@ -131,6 +131,14 @@ def load_compiled(path: str | PathLike[str], model: nn.Module | None = None) -> 
     """Reads a file of :meth:`Compiled.save`. It may come from an untrusted source: no code in it is run.
 
     ``model`` receives the weights of a file with an own model, which cannot be called without it.
+
+    >>> import gst, pathlib, tempfile
+    >>> data = gst.load("synthetic:nodes=60,classes=2", degree=4)
+    >>> few = dict(hidden=4, anchor_epochs=2, sparse_epochs=2, cache=False)
+    >>> compiled = gst.sparsify(data, "gst", sparsity=0.5, **few).compile()
+    >>> path = compiled.save(pathlib.Path(tempfile.mkdtemp()) / "model.safetensors")
+    >>> (gst.load_compiled(path)() == compiled()).all().item()
+    True
     """
     file = CheckedFile(as_path("path", path))
     options: Any = {"layout": file.metadata.get("layout"), "precision": file.metadata.get("precision")}

@@ -74,6 +74,15 @@ def load_engine(
         model: receives the weights where the file holds those of a module, which gst's kernels do not compute.
         features: ``"mmap"`` maps the file into memory: of its features only what answers read is loaded. Or the path
             of an ``.npy`` file with the features, which is mapped instead.
+
+    >>> import gst, pathlib, tempfile
+    >>> data = gst.load("synthetic:nodes=60,classes=2", degree=4)
+    >>> few = dict(hidden=4, anchor_epochs=2, sparse_epochs=2, cache=False)
+    >>> engine = gst.sparsify(data, "gst", sparsity=0.5, **few).engine()
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "engine.safetensors"
+    >>> _ = engine.save(path)
+    >>> bool((gst.load_engine(path)([3, 5]) == engine([3, 5])).all())
+    True
     """
     file = EngineFile(as_path("path", path), features == MMAP)
     if file.metadata["kind"] == "module":
