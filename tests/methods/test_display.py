@@ -1,3 +1,4 @@
+import importlib.util
 import re
 from html.parser import HTMLParser
 
@@ -5,6 +6,7 @@ import pytest
 
 import gst
 from graphs import random_graph
+from typed_graphs import QUICK, library
 
 FEW = {"hidden": 4, "anchor_epochs": 2, "sparse_epochs": 3, "cache": False}
 
@@ -83,3 +85,10 @@ def test_the_figure_holds_history_scores_and_edges(fitted, tmp_path):
     assert repr(again) == repr(fitted.result_) and again.history == ()
     again.plot().savefig(tmp_path / "run.png")
     assert (tmp_path / "run.png").stat().st_size > 1000
+
+
+def test_typed_results_show_themselves_too():
+    result = gst.sparsify(library(), "random", sparsity=0.5, **QUICK)
+    assert "kept" in repr(result) and "what was removed" in text_of(result._repr_html_())
+    if importlib.util.find_spec("matplotlib"):
+        assert len(result.plot().axes) == 3

@@ -281,7 +281,7 @@ class Sparsifier(BaseTransform):
     def _announced(self, run: Run) -> dict[str, Any]:
         """What callbacks are told before the first epoch."""
         amount = {"sparsity": self.sparsity, "keep": self.keep}
-        name = {"dataset": run.data.get("name") or "own data", "method": self.name or type(self).__name__}
+        name = {"dataset": getattr(run.data, "name", None) or "own data", "method": self.name or type(self).__name__}
         training, batching = run.training.model_dump(), run.batching.model_dump()
         return {**name, "backbone": run.model_name, **amount, **training, **batching, **self.settings(run.data)}
 

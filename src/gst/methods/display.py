@@ -33,6 +33,11 @@ def unit(metrics: Mapping[str, Any]) -> str:
     return {"accuracy": "accuracy", "rocauc": "ROC-AUC"}.get(metrics["metric"], metrics["metric"])
 
 
+def counted(metrics: Mapping[str, Any]) -> str:
+    """What the edges of a run are."""
+    return "arcs" if metrics["directed"] or metrics.get("by") == "arcs" else "pairs"
+
+
 def score_rows(metrics: Mapping[str, Any]) -> list[tuple[str, int, float | None, float | None]]:
     """Which model, number of edges, validation and test score: every model that was measured."""
     counts = {"dense_": metrics["edges_total"], "edgeless_": 0}
@@ -46,7 +51,7 @@ def score_rows(metrics: Mapping[str, Any]) -> list[tuple[str, int, float | None,
 
 def line(metrics: Mapping[str, Any]) -> str:
     """The outcome in one line."""
-    kind = "arcs" if metrics["directed"] else "pairs"
+    kind = counted(metrics)
     edges = f"{metrics['edges_kept']:,} of {metrics['edges_total']:,} {kind} kept"
     test = metrics.get("test")
     score = "" if test is None else f", test {unit(metrics)} {test:.1f}"
@@ -58,9 +63,9 @@ def line(metrics: Mapping[str, Any]) -> str:
 class Measured(Protocol):
     """What is shown of a :class:`gst.Result`."""
 
-    graph: Data
-    edge_mask: Tensor
-    scores: Tensor
+    graph: Any
+    edge_mask: Any
+    scores: Any
     metrics: dict[str, Any]
     history: tuple[Progress, ...]
 
@@ -84,11 +89,12 @@ def html(result: Measured) -> str:
 def removed(result: Measured) -> dict[str, str]:
     """Facts about the removed edges, as text."""
     m = result.metrics
-    kind = "arcs" if m["directed"] else "pairs"
+    kind = counted(m)
     total, num_kept = m["edges_total"], m["edges_kept"]
     facts = {f"{kind} removed": f"{total - num_kept:,} of {total:,} ({m['sparsity']:.1%})"}
-    degree = EdgeSet.from_edge_index(result.graph.edge_index, int(result.graph.num_nodes)).degree
-    facts["nodes left without an edge"] = f"{int((degree == 0).sum()):,} of {degree.numel():,}"
+    if isinstance(result.graph, Data):
+        degree = EdgeSet.from_edge_index(result.graph.edge_index, int(result.graph.num_nodes)).degree
+        facts["nodes left without an edge"] = f"{int((degree == 0).sum()):,} of {degree.numel():,}"
     if m.get("agreement") is not None:
         facts["answers as on all edges"] = f"{m['agreement']:.1%}"
     return facts
@@ -164,7 +170,8 @@ def plot(result: Measured) -> "Figure":
     bars.bar_label(drawn, fmt="%.1f", padding=3)
     bars.margins(x=0.15)
     bars.set(title="test", xlabel=unit(m))
-    kept, removed = _finite(result.scores, result.edge_mask), _finite(result.scores, ~result.edge_mask)
+    scores, mask = _flat(result.scores), _flat(result.edge_mask)
+    kept, removed = _finite(scores, mask), _finite(scores, ~mask)
     edges.hist([kept, removed], bins=40, stacked=True, label=["kept", "removed"], color=["tab:blue", "lightgrey"])
     edges.set(title=f"{m['sparsity']:.1%} of the edges removed", xlabel="score of an edge", ylabel="columns")
     edges.legend(fontsize=8)
@@ -176,6 +183,11 @@ def _png(figure: Any) -> bytes:
     stream = io.BytesIO()
     figure.savefig(stream, format="png", dpi=80)
     return stream.getvalue()
+
+
+def _flat(values: Any) -> Tensor:
+    """One value per column; those of a typed graph are a dict of relations."""
+    return torch.cat(list(values.values())) if isinstance(values, Mapping) else values
 
 
 def _finite(scores: Tensor, mask: Tensor) -> Any:
