@@ -115,7 +115,9 @@ def try_out(wheel: Path, versions: list[str]) -> dict[str, Any]:
         demo = json.loads(run(folder / "venv" / "bin" / "gst", "demo", "--quiet", "--json", **given))
         seconds = time.perf_counter() - start
         newcomer = json.loads(run(python, "newcomer.py", **given).splitlines()[-1])
-        packages = json.loads(run(python, "-m", "pip", "list", "--format", "json", "--disable-pip-version-check", env=clean))
+        packages = json.loads(
+            run(python, "-m", "pip", "list", "--format", "json", "--disable-pip-version-check", env=clean)
+        )
         run(python, "-m", "pip", "check", "--disable-pip-version-check", env=clean)
     names = {"torch", "torch-geometric", "numpy", "scipy", "numba", "pandas", "pydantic", "typer", "rich"}
     return {
