@@ -74,7 +74,7 @@ def _frozen(size: str, backbones: tuple[str, ...]) -> tuple[Grid, ...]:
 
 
 _DEEPER: Variations = ({}, {"layers": 3, "residual": True, "norm": "layer"})
-_SERVED = ("deploy", "retrain", "gst", "local-similarity", "dspar", "random")
+_SERVED = ("deploy", "retrain", "gst", "local-similarity", "dspar", "random", "k-neighbor")
 _PERTURBED = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4)
 _ABLATED: Variations = ({}, {"tune": False}, {"semantic": False}, {"topology": False})
 

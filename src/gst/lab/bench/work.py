@@ -19,7 +19,7 @@ from gst.api.sparsify import make_method
 from gst.base.errors import GSTError
 from gst.data import load
 from gst.graph.edgeset import By, EdgeSet
-from gst.graph.select import budget, top_k
+from gst.graph.select import top_k
 from gst.inference.cost import count_macs, paper_macs
 from gst.inference.latency import inference_times
 from gst.lab.bench.cells import Cell
@@ -103,7 +103,7 @@ def _measure(cell: Cell, root: Path | None) -> dict[str, Any]:
     estimator = make_method(cell.method, sparsity=cell.sparsity, **_arguments(cell))
     run = _run_of(cell, estimator, root)
     if not cell.models and isinstance(estimator, TopologySparsifier):  # nothing needs to be trained on its graph
-        keep_mask, _, seconds = estimator.choose(run, budget(run.edges.num_edges, cell.sparsity))
+        keep_mask, _, seconds = estimator.choose(run, estimator.num_kept(run.edges))
         measured: dict[str, Any] = {"edges_kept": int(keep_mask.sum()), "seconds": seconds}
         return measured | run.frozen_scores(keep_mask) | _of_dense(run)
     result = estimator.fit_run(run, dense=True).result_
