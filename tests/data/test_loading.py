@@ -12,7 +12,8 @@ def test_every_name_is_listed():
     names = f"{names} Amazon-ratings Chameleon Squirrel debian arxiv-citations"
     large = "ogbn-arxiv ogbn-proteins ogbn-products"
     random = "synthetic synthetic-arxiv synthetic-proteins synthetic-products"
-    assert [info.name for info in table] == f"{names} {large} {random}".split()
+    typed = "ACM DBLP IMDB debian-typed papers"
+    assert [info.name for info in table] == f"{names} {large} {random} {typed}".split()
     assert not any(info.directed for info in table)
     assert {info.name for info in table if info.metric == "rocauc"} == {
         "Tolokers",

@@ -93,7 +93,7 @@ def _arcs(metrics: Mapping[str, Any], count: str) -> int:
 
 
 def _unit(metrics: Mapping[str, Any]) -> str:
-    return "ROC-AUC" if metrics["metric"] == "rocauc" else "accuracy"
+    return {"rocauc": "ROC-AUC", "f1": "micro-F1"}.get(metrics["metric"], "accuracy")
 
 
 def _score(score: float | None) -> str | None:

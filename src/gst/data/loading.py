@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from torch_geometric.data import Data
+from torch_geometric.data import HeteroData
 
 from gst.base.errors import InputError
 from gst.base.modes import plain_torch
@@ -17,6 +17,7 @@ from gst.data.files import Split, load_path
 from gst.data.objects import load_object
 from gst.data.registry import DATASETS, Dataset
 from gst.data.splits import choose
+from gst.data.typed import finish_typed
 from gst.data.validate import finish, stored_masks
 from gst.storage.paths import data_root
 
@@ -30,7 +31,7 @@ def load(
     split: Split = None,
     root: str | os.PathLike[str] | None = None,
     **options: Any,
-) -> Data:
+) -> Any:
     """A graph with ``x``, ``y``, ``edge_index``, the three masks, ``name`` and ``metric``.
 
     Args:
@@ -89,16 +90,19 @@ def _load_registered(
     split: Split,
     root: str | os.PathLike[str] | None,
     options: dict[str, Any],
-) -> Data:
+) -> Any:
     info = dataset.info
     try:
         data = dataset.build(data_root(root), **options)
     except MemoryError as error:
         raise InputError(f"{info.name} does not fit into memory") from error
-    masks = choose(info.name, data.y, None if split is None else str(split), dataset.sizes, stored_masks(data))
     defaults = dataset.options
     changed = ",".join(f"{key}={_brief(value)}" for key, value in options.items() if value != defaults[key])
-    return finish(data, masks, name=f"{info.name}:{changed}" if changed else info.name, metric=info.metric)
+    name = f"{info.name}:{changed}" if changed else info.name
+    if isinstance(data, HeteroData):
+        return finish_typed(data, split, name=name, metric=info.metric)
+    masks = choose(info.name, data.y, None if split is None else str(split), dataset.sizes, stored_masks(data))
+    return finish(data, masks, name=name, metric=info.metric)
 
 
 def is_path(dataset: str | os.PathLike[str]) -> bool:

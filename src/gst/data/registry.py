@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from inspect import signature
 from pathlib import Path
+from typing import Any
 
 from torch_geometric.data import Data
 
@@ -28,7 +29,7 @@ class DatasetInfo:
     edges: int  # undirected pairs, or arcs of a directed graph; self-loops do not count
     features: int
     classes: int  # or labels, where a node has several
-    metric: str  # "accuracy" or "rocauc"
+    metric: str  # "accuracy", "rocauc" or "f1"
     directed: bool
     split: str  # the default split, for people
     source: str
@@ -40,15 +41,15 @@ class Dataset:
 
     Args:
         info: its row of ``gst datasets``.
-        make: returns a ``Data`` with ``x``, ``y``, ``edge_index`` and, where the data set ships splits, the three masks
-            [N] or [N, S]. A parameter ``root`` receives the data root, a ``Path``; every other parameter has a number
-            as its default and is an option that users set (``"rings:nodes=200"``).
+        make: returns a ``HeteroData``, or a ``Data`` with ``x``, ``y``, ``edge_index`` and, where the data set ships
+            splits, the three masks [N] or [N, S]. A parameter ``root`` receives the data root, a ``Path``; every other
+            parameter has a number as its default and is an option that users set (``"rings:nodes=200"``).
         sizes: of its random splits.
         normalise_rows: divide each row of ``x`` by its sum, as the published results on Planetoid do.
     """
 
     info: DatasetInfo
-    make: Callable[..., Data]
+    make: Callable[..., Any]
     sizes: Sizes = RANDOM
     normalise_rows: bool = False
 
@@ -57,7 +58,7 @@ class Dataset:
         """Names and defaults of the options of ``make``."""
         return {name: option.default for name, option in signature(self.make).parameters.items() if name != "root"}
 
-    def build(self, root: Path, **options: int | float) -> Data:
+    def build(self, root: Path, **options: int | float) -> Any:
         """The graph as ``make`` returns it, rows normalised where that is asked for."""
         needs_root = "root" in signature(self.make).parameters
         data = self.make(**options, root=root) if needs_root else self.make(**options)

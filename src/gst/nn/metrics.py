@@ -35,3 +35,15 @@ def mean_roc_auc(scores: Tensor, y: Tensor) -> float:
     both = (y == 0).any(0) & (y == 1).any(0)
     areas = [roc_auc(scores[:, column], y[:, column]) for column in both.nonzero().flatten().tolist()]
     return sum(areas) / len(areas) if areas else 0.5
+
+
+def micro_f1(scores: Tensor, y: Tensor) -> float:
+    """Harmonic mean of precision and recall over all labels of all nodes; a label is given where its score is above 0.
+
+    >>> micro_f1(torch.tensor([[1.0, -1.0], [1.0, 1.0]]), torch.tensor([[1, 1], [1, 0]]))
+    0.6666666666666666
+    """
+    given = scores > 0
+    right = int((given & (y == 1)).sum())
+    total = int(given.sum()) + int((y == 1).sum())
+    return 2 * right / total if total else 0.0

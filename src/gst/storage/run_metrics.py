@@ -43,7 +43,7 @@ class _Metrics(BaseModel):
     directed: bool
     by: Literal["pairs", "arcs"] | None = None
     updates: Count | None = None
-    metric: Literal["accuracy", "rocauc"]
+    metric: Literal["accuracy", "rocauc", "f1"]
     scores: dict[str, Score]
     seconds: dict[str, Positive] = Field(default_factory=dict)
     inference: _Inference | None = None

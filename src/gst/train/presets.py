@@ -23,12 +23,15 @@ _COMMON = {"anchor_epochs": 100, "sparse_epochs": 100, "interval": 5, "hidden": 
 _WIKIPEDIA = {**_COMMON, "sparse_epochs": 200, "interval": 10, "hidden": 128, "dropout": 0.2, "weight_decay": 0.0}
 _HETEROPHILOUS = {**_COMMON, "layers": 3, "residual": True, "dropout": 0.2, "weight_decay": 0.0}
 _FOLDERS = {**_COMMON, "hidden": 128}
+_TYPED = {"anchor_epochs": 60, "sparse_epochs": 60, "interval": 3, "hidden": 64, "lr": 0.005, "weight_decay": 1e-4}
 # docs/guide/data-sets.md has what a dense GCN reaches with them, and what is published
 DENSE: dict[str, dict[str, Any]] = {
     **dict.fromkeys(("computers", "photo", "cs", "physics"), _COMMON),
     **dict.fromkeys(("chameleon", "squirrel"), _WIKIPEDIA),
     **dict.fromkeys(("tolokers", "minesweeper", "questions", "romanempire", "amazonratings"), _HETEROPHILOUS),
     **dict.fromkeys(("arxivcitations", "debian"), _FOLDERS),
+    **dict.fromkeys(("acm", "dblp", "imdb"), _TYPED),
+    "papers": {**_TYPED, "hidden": 32},
     "digits": {"anchor_epochs": 100, "sparse_epochs": 200, "hidden": 64, "lr": 0.01},
 }
 

@@ -9,9 +9,10 @@ from torch.nn import functional
 from torch_geometric.data import Data
 
 from gst.base.errors import DivergedError, InputError
-from gst.nn.metrics import accuracy, mean_roc_auc, roc_auc
+from gst.nn.metrics import accuracy, mean_roc_auc, micro_f1, roc_auc
 
 SPLITS = ("train", "val", "test")
+METRICS = ("accuracy", "rocauc", "f1")
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class Task:
     val: Tensor
     test: Tensor
     num_classes: int  # outputs of a model: classes, or labels
-    metric: str  # "accuracy" or "rocauc"
+    metric: str  # "accuracy", "rocauc" or, of several labels, "f1"
 
     @classmethod
     def from_data(cls, data: Data) -> "Task":
@@ -34,14 +35,16 @@ class Task:
         ids = {split: _nodes(data, split, y) for split in SPLITS}
         _check_apart(data)
         metric = data.get("metric") or ("accuracy" if y.dim() == 1 else "rocauc")
-        if metric not in ("accuracy", "rocauc"):
-            raise InputError(f"unknown metric {metric!r}: choose from accuracy, rocauc")
+        if metric not in METRICS:
+            raise InputError(f"unknown metric {metric!r}: choose from {', '.join(METRICS)}")
         if y.dim() == 2:
             _check_labels(y[torch.cat(list(ids.values()))], y[ids["train"]], metric)
             y = y.nan_to_num(nan=-1).long()  # only nodes of no split are left
             return cls(y, ids["train"], ids["val"], ids["test"], y.shape[1], metric)
         if y[ids["train"]].unique().numel() < 2:
             raise InputError("the training nodes all have one class: at least two classes are needed")
+        if metric == "f1":
+            raise InputError("f1 is for several labels a node: of one class a node it is the accuracy")
         classes = int(y.max()) + 1
         if metric == "rocauc" and classes != 2:
             raise InputError(f"rocauc needs two classes, y has {classes}: use metric accuracy")
@@ -75,6 +78,8 @@ class Task:
         if not bool(logits.isfinite().all()):
             raise DivergedError("the model's scores are not finite: features of moderate size or a smaller lr may help")
         y = self.y[getattr(self, split)]
+        if self.metric == "f1":
+            return 100 * micro_f1(logits, y)
         if self.multilabel:
             return 100 * mean_roc_auc(logits, y)
         if self.metric == "rocauc":
@@ -146,7 +151,7 @@ def _check_labels(y: Tensor, train: Tensor, metric: str) -> None:
     """Whether labels of split nodes are 0 and 1 and can be learned and scored."""
     if not bool(((y == 0) | (y == 1)).all()):
         raise InputError(f"y has {y.shape[1]} labels a node and other values than 0 and 1: labels are yes or no")
-    if metric != "rocauc":
-        raise InputError(f"y has {y.shape[1]} labels a node: their metric is rocauc, not {metric}")
+    if metric == "accuracy":
+        raise InputError(f"y has {y.shape[1]} labels a node: their metric is rocauc or f1, not {metric}")
     if not bool(((train == 0).any(0) & (train == 1).any(0)).any()):
         raise InputError("no label is both 0 and 1 among the training nodes: there is nothing to learn")

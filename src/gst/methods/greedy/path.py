@@ -18,10 +18,12 @@ from torch import Tensor
 
 from gst.base.errors import InputError
 from gst.graph.edgeset import EdgeSet
+from gst.graph.typed import TypedEdges
 from gst.methods.greedy.batched import BatchedSearch, num_hops
 from gst.methods.greedy.divergence import Target
 from gst.methods.greedy.network_arrays import CAP, all_known, as_lists, as_model
 from gst.methods.greedy.tape_arrays import tape_model
+from gst.methods.greedy.typed import TypedSearch
 from gst.methods.greedy.walk import Reads, new_memory, walk
 from gst.nn.network import NativeNetwork, Network
 from gst.nn.recognise import TapeNetwork
@@ -137,10 +139,14 @@ def make_search(
         path: an earlier path of the same networks to resume, or an empty one to start, instead of ``keep_mask``.
         room: how many arcs may enter each node in all, where every edge is an arc; None: any number.
     """
-    if path is not None and path.down:
+    if isinstance(edges, TypedEdges):
+        if room is not None:
+            raise InputError("max_degree is for graphs of one type: leave it off for a typed graph")
+        search: Any = TypedSearch(networks, edges, wanted, target, prior, keep_mask)
+    elif path is not None and path.down:
         all_edges = torch.ones(edges.num_edges, dtype=torch.bool)
         # no node has more arcs than this cap: nothing is deferred
-        search: Search | BatchedSearch = Search(networks, edges, wanted, target, prior, all_edges, cap=edges.num_nodes)  # type: ignore[arg-type]
+        search = Search(networks, edges, wanted, target, prior, all_edges, cap=edges.num_nodes)  # type: ignore[arg-type]
     else:
         search_class = Search if all_known(networks) else BatchedSearch
         search = search_class(networks, edges, wanted, target, prior, keep_mask, room=room)  # type: ignore[arg-type]
