@@ -28,6 +28,7 @@ COMMANDS = {  # name: (file of this folder, first sentence of the function of th
         "search",
         "Find the largest sparsity that is as good as the dense graph; the same command goes on with what --out holds.",
     ),
+    "why": ("why", "Say why an edge is kept or removed, and what would change with it."),
     "serve": ("serve", "Answer by node over HTTP: POST /predict and /update, GET /healthz and /metrics."),
     "drift": ("drift", "Change features or weights after sparsification: do both graphs still give the same answers?"),
     "warmup": ("warmup", "Compile all kernels now, once for this machine; later versions reuse what did not change."),

@@ -52,6 +52,7 @@ def steps(data: Data) -> Iterator[tuple[str, Callable[[], Any]]]:
     yield "directed graphs", partial(_sparsify, _directed(data), "random")
     for backbone in ("gcn", "gat"):
         yield f"inference, {backbone}", partial(_infer, data, backbone)
+    yield "answers by node", partial(_answer, data)
     yield "large graphs", partial(_large, EdgeSet.from_data(data))
 
 
@@ -61,6 +62,10 @@ def _sparsify(data: Data, method: str, **more: Any) -> Any:
 
 def _infer(data: Data, backbone: str) -> None:
     _sparsify(data, "gst", backbone=backbone).compile()()
+
+
+def _answer(data: Data) -> None:
+    _sparsify(data, "random").engine()([0])
 
 
 def _directed(data: Data) -> Data:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -22,6 +23,7 @@ from gst.methods.extend import Rule, extend
 from gst.methods.found import Found
 from gst.methods.removed import FILED, Removed, unpack_removed
 from gst.methods.typed_result import empty_rgcn, typed_metrics
+from gst.methods.why import Why, why
 from gst.storage import files, run_folder
 from gst.storage.graph_file import pack_graph, unpack_graph
 from gst.storage.run_metrics import check_metrics
@@ -251,6 +253,32 @@ class Result:
         scores[edges.column_edge[columns]] = self.scores[columns].double()
         y = self.graph.get("y")
         return Decisions(edges, kept, scores, multilabel=y is not None and y.dim() == 2 and y.shape[1] > 1)
+
+    def why(self, u: int, v: int, data: Data | None = None) -> Why:
+        """Whether the edge from u to v (or between them) is kept, its place in the order, and what it changes.
+
+        Three passes over the whole graph: on all edges, on the sparse graph, and with this edge removed or returned.
+
+        Args:
+            u: source of the arc, or one end of the pair.
+            v: its target, or the other end.
+            data: the dense graph; needed only where edges have attributes besides their weight.
+        """
+        model, decisions = self._model(), self.decisions()
+        if data is None:
+            extra = [name for name in self.graph.edge_attrs() if name not in ("edge_index", "edge_weight")]
+            if self.own_model and extra:
+                raise InputError(
+                    f"edges have {extra[0]}, which a run keeps of kept edges only: give the dense graph, data=…"
+                )
+            data = copy(self.graph)
+            for name in extra:
+                del data[name]
+            assert self.removed is not None
+            data.edge_index, weight = self.removed.dense(self.graph, self.edge_mask)
+            if weight is not None:
+                data.edge_weight = weight
+        return why(model, data, decisions, self.training, u, v)
 
     def _model(self) -> nn.Module:
         if self.model is None:
