@@ -158,11 +158,12 @@ def test_a_run_without_optional_metrics_can_be_inspected(call, finished, tmp_pat
 
 
 def test_a_run_never_names_a_file_to_be_read(call, finished, tmp_path):
-    torch.save(random_graph(nodes=40, edges=120), tmp_path / "mine.pt")
+    """What it says of a file is not followed: the run's own edges are taken."""
+    (tmp_path / "mine.pt").write_bytes(b"whoever reads this fails")
     for command in ("latency", "drift"):
         folder = changed(finished, tmp_path / command, dataset=str(tmp_path / "mine.pt"))
         code, _, err = call(command, folder)
-        assert code == 2 and "does not hold its dense graph: give it by --dataset" in err
+        assert code == 0 and err == ""
 
 
 def test_a_folder_with_a_name_like_markup_is_resumed(call, tmp_path, monkeypatch):

@@ -13,7 +13,10 @@ from gst.cli.options import Json, RunFolder, dense_graph, print_json
 from gst.inference import latency as measure
 from gst.inference.compiled.model import PRECISIONS
 from gst.inference.compiled.orders import ORDERS
+from gst.inference.serving import make_engine
+from gst.inference.serving.single import sample, single_answers
 from gst.methods.result import Result
+from gst.train.task import Task
 
 Precision = Annotated[
     str, typer.Option(help="of the features and of the values that are aggregated: " + ", ".join(PRECISIONS))
@@ -34,6 +37,9 @@ def latency(
     repeats: Annotated[
         int, typer.Option(min=2, max=10_000, help="rounds, in each of which all graphs take turns")
     ] = 30,
+    nodes: Annotated[
+        int, typer.Option(min=0, help="also answer so many test nodes one by one, and count what each reads")
+    ] = 0,
     data_root: Annotated[Path | None, typer.Option(help="folder of data, else $GST_DATA")] = None,
     as_json: Json = False,
 ) -> None:
@@ -46,10 +52,11 @@ def latency(
     data = dense_graph(result, run, dataset, edges, features, labels, undirected, None, data_root)
     check_dense(result, data)
     measured = measure.latency(result.model, data, result.graph, layout, precision, repeats)
+    answers = answers_one_by_one(result, data, nodes) if nodes else None
     params = {name: result.metrics.get(name) for name in ("dataset", "method", "backbone", "sparsity")}
     threads = torch.get_num_threads()
     if as_json:
-        print_json({"run": str(run), **params, **measured, "threads": threads})
+        print_json({"run": str(run), **params, **measured, "answers": answers, "threads": threads})
         return
     console.table(
         f"{params['method']} · {params['backbone']} · {params['dataset']} · sparsity {params['sparsity']:.1%}",
@@ -66,6 +73,37 @@ def latency(
         *([f"tried, ms: {tried}"] if tried else []),
     ]
     console.say("", *lines)
+    if answers is not None:
+        console.say("")
+        console.table(f"one answer at a time, {answers['nodes']:,} nodes", ANSWERS, answer_rows(answers))
+
+
+ANSWERS = ("", "reads p50", "p90", "p99", "mean", "µs p50", "p90", "p99", "mean", "test")
+
+
+def answers_one_by_one(result: Result, dense: Data, count: int) -> dict[str, Any]:
+    """Reads and times of single answers on both graphs, with the test scores beside them."""
+    assert result.model is not None
+    mask = result.graph.get("test_mask")
+    candidates = torch.arange(int(dense.num_nodes)) if mask is None else mask.nonzero().flatten()
+    engines = {"dense": make_engine(result.model, dense), "sparse": result.engine()}
+    chosen = sample(candidates, count)
+    rows: dict[str, Any] = single_answers(engines, chosen)
+    if mask is not None:
+        task, everything = Task.from_data(result.graph), range(int(dense.num_nodes))
+        for name, engine in engines.items():
+            rows[name]["test"] = task.score(engine(everything)[task.test], "test")
+    return {"nodes": len(chosen), "native": engines["sparse"].native, **rows}
+
+
+def answer_rows(answers: dict[str, Any]) -> list[list[Any]]:
+    """The table of :func:`answers_one_by_one`."""
+    rows = []
+    for name in ("dense", "sparse"):
+        row = answers[name]
+        cells = [f"{row[what][part]:,.0f}" for what in ("reads", "us") for part in ("p50", "p90", "p99", "mean")]
+        rows.append([name, *cells, f"{row['test']:.1f}" if "test" in row else None])
+    return rows
 
 
 def _row(name: str, measured: dict[str, Any]) -> list[str]:

@@ -224,6 +224,8 @@ def dense_graph(result: Result, run: Path, dataset: str | None, edges: Path | No
     if dataset is None and edges is None:
         _check_alone(features=rest[0], labels=rest[1])
         dataset = result.metrics["dataset"]
+        if not is_named(dataset) and result.removed is not None:
+            return result.dense_graph()
         if not is_named(dataset):
             raise InputError(
                 f"{run} does not hold its dense graph: give it by --dataset, or by --edges, --features and --labels"

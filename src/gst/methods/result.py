@@ -37,6 +37,8 @@ from gst.train.typed_run import TypedRun
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+_NO_REMOVED = "this result does not hold the edges that were removed: run it again with this gst"
+
 
 @dataclass(repr=False)
 class Result:
@@ -243,7 +245,7 @@ class Result:
     def decisions(self) -> Decisions:
         """Every edge of the dense graph, whether it was kept, and its score."""
         if self.removed is None:
-            raise InputError("this result does not hold the edges that were removed: run it again with this gst")
+            raise InputError(_NO_REMOVED)
         index, weight = self.removed.dense(self.graph, self.edge_mask)
         edges = EdgeSet.from_edge_index(index, int(self.graph.num_nodes), weight, self.metrics["by"])
         columns = edges.column_edge >= 0
@@ -264,21 +266,20 @@ class Result:
             v: its target, or the other end.
             data: the dense graph; needed only where edges have attributes besides their weight.
         """
-        model, decisions = self._model(), self.decisions()
-        if data is None:
-            extra = [name for name in self.graph.edge_attrs() if name not in ("edge_index", "edge_weight")]
-            if self.own_model and extra:
-                raise InputError(
-                    f"edges have {extra[0]}, which a run keeps of kept edges only: give the dense graph, data=…"
-                )
-            data = copy(self.graph)
-            for name in extra:
-                del data[name]
-            assert self.removed is not None
-            data.edge_index, weight = self.removed.dense(self.graph, self.edge_mask)
-            if weight is not None:
-                data.edge_weight = weight
-        return why(model, data, decisions, self.training, u, v)
+        return why(self._model(), data or self.dense_graph(), self.decisions(), self.training, u, v)
+
+    def dense_graph(self) -> Data:
+        """The graph before any edge was removed."""
+        extra = [name for name in self.graph.edge_attrs() if name not in ("edge_index", "edge_weight")]
+        if extra:
+            raise InputError(f"a run has {extra[0]} of the edges that it kept alone: give the dense graph as data")
+        if self.removed is None:
+            raise InputError(_NO_REMOVED)
+        data = copy(self.graph)
+        data.edge_index, weight = self.removed.dense(self.graph, self.edge_mask)
+        if weight is not None:
+            data.edge_weight = weight
+        return data
 
     def _model(self) -> nn.Module:
         if self.model is None:
