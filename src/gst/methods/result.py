@@ -239,6 +239,8 @@ class Result:
         """
         if isinstance(self.graph, HeteroData):
             raise InputError("engines are for graphs of one type: call result.model on result.graph")
+        if updates and self.metrics.get("max_degree") is not None:
+            raise InputError("updates are for runs without max_degree: make the engine, or serve, without them")
         decisions = self.decisions() if updates else None
         return make_engine(self._model(), self.graph, features=features, products=products, decisions=decisions)
 
@@ -266,6 +268,8 @@ class Result:
             v: its target, or the other end.
             data: the dense graph; needed only where edges have attributes besides their weight.
         """
+        if isinstance(self.graph, HeteroData):
+            raise InputError("why is for graphs of one type")
         return why(self._model(), data or self.dense_graph(), self.decisions(), self.training, u, v)
 
     def dense_graph(self) -> Data:
