@@ -33,7 +33,7 @@ GROUPS = {  # of public names; a name that is in none comes under "More"
             "MEST",
         ),
     ),
-    "Serving": ("load_compiled", "Engine", "serve"),
+    "Serving": ("load_compiled", "load_engine", "Engine", "Decisions"),
     "Callbacks and trackers": ("Callback", "Progress", "TensorBoard", "MLflow", "WandB"),
     "Extending": ("Sparsifier", "LearnedSparsifier", "TopologySparsifier", "register"),
     "Running": ("Checkpoint", "graceful", "portable"),
@@ -149,6 +149,11 @@ def on_post_page(html: str, page: Any, config: MkDocsConfig) -> str:
     """The theme would fetch the script that searches pages on disk from another server: this is ours."""
     ours = f"{'../' * page.file.dest_uri.count('/')}frame-worker.js"
     return re.sub(r"https://unpkg\.com/iframe-worker/shim", ours, html)
+
+
+def on_post_template(output_content: str, template_name: str, config: MkDocsConfig) -> str:
+    """The page for missing pages belongs to a server: there the browser's own workers search."""
+    return re.sub(r'<script src="https://unpkg\.com/iframe-worker/shim"></script>', "", output_content)
 
 
 def project_pages() -> dict[str, str]:

@@ -11,7 +11,9 @@ from torch_geometric.data import Data
 
 import gst
 from graphs import random_graph
+from gst.cli import console
 from gst.cli import run as run_command
+from gst.cli.demo import DEMO, NEXT, reads_line
 from gst.cli.options import method_options
 
 PLAIN = ["--hidden", "8", "--anchor-epochs", "3", "--sparse-epochs", "4"]
@@ -55,7 +57,12 @@ def test_run_json_is_one_object_with_all_that_is_promised(call, own, tmp_path):
 def test_run_prints_a_readable_table_and_progress_goes_to_stderr(call, own, tmp_path):
     code, out, err = call("run", "--dataset", own, "--keep", 20, "--out", tmp_path / "r", "--no-cache", *QUICK)
     assert code == 0
-    assert "sparse graph, returned model" in out and "kept" in out and "share removed" in out and "inference" in out
+    assert (
+        "sparse graph, returned model" in out
+        and "kept" in out
+        and "share removed" in out
+        and "a pass over the whole graph takes" in out
+    )
     assert "anchor" in err and "sparse" in err and "anchor" not in out.split("seconds")[0]
 
 
@@ -245,7 +252,9 @@ def test_demo(call):
         total = {"pairs": 12_535, "arcs": 25_070}[metrics["by"]]
         assert metrics["edges_kept"] == total - round(0.7 * total)
         assert {"dense_test", "test", "retrain_test"} <= metrics.keys()
-    assert result["deploy"]["test"] > 90 and result["gst"]["test"] > 88 and "inference" in result["deploy"]
+    assert result["deploy"]["test"] > 90 and result["gst"]["test"] > 88
+    reads = {name: answers["reads"]["mean"] for name, answers in result["deploy"]["answers"].items() if name != "count"}
+    assert reads["dense"] > 1.5 * reads["sparse"] >= 1.5
 
 
 def test_data_helper_type():
@@ -266,3 +275,21 @@ def test_arcs_or_pairs_on_the_command_line(call, own, tmp_path):
     assert code == 2 and "by = 'edges': choose from arcs, pairs" in err
     code, _, err = call(*words, tmp_path / "c", "--method", "random", "--by", "arcs", *PLAIN)
     assert code == 2 and "--method deploy" in err
+
+
+def test_the_last_screen_of_the_demo_says_what_sparsity_is_for_and_where_to_go(capsys, monkeypatch):
+    monkeypatch.setattr(console.out, "width", 80)
+    metrics = {"dataset": "digits", "backbone": "gcn", "sparsity": 0.7, "seed": 0, "metric": "accuracy", "by": "pairs"}
+    runs = {name: {**metrics, "edges_total": 12_535, "edges_kept": 3_760, "test": 90.0} for name in DEMO}
+    console.comparison(runs)
+    answers = {"dense": {"reads": {"mean": 120.4, "p99": 300}}, "sparse": {"reads": {"mean": 11.6, "p99": 40}}}
+    console.say(reads_line(answers), *NEXT.splitlines())
+    out = capsys.readouterr().out
+    assert [line.split()[0] for line in out.splitlines() if line[:3] in ("den", "gst", "dep", "ran")][:4] == [
+        "dense",
+        "gst",
+        "deploy",
+        "random",
+    ]
+    assert "reads 11.6 nodes by deploy's graph, 120.4 by the dense one" in out
+    assert "gst.Deploy(my_trained_model" in out and "gst search" in out

@@ -11,12 +11,17 @@ from gst.cli import console
 from gst.cli.options import Json, print_json
 from gst.cli.progress import show_progress
 from gst.data import load
-from gst.inference.latency import inference_times
 from gst.inference.serving import make_engine
 from gst.inference.serving.single import single_answers
 from gst.storage.cache import Cache
 
-DEMO = ("deploy", "gst", "random")
+DEMO = ("gst", "deploy", "random")
+NEXT = """
+your own model    gst.Deploy(my_trained_model, sparsity=0.7).fit(data)
+your own data     gst run --edges edges.csv --features nodes.csv --labels labels.csv --split random --sparsity 0.7
+how far to go     gst search --dataset digits
+every method      gst methods
+"""
 
 
 def demo(
@@ -31,14 +36,13 @@ def demo(
         shared: dict[str, Any] = {"sparsity": sparsity, "seed": seed, "cache": Cache(Path(folder)), "callbacks": watch}
         results = {name: sparsify(data, name, dense=True, retrain=True, **shared) for name in DEMO}
     deployed = results["deploy"]
-    deployed.metrics["inference"] = inference_times(deployed.model, data, deployed.graph)  # type: ignore[arg-type]
     engines = {"dense": make_engine(deployed.model, data), "sparse": deployed.engine()}  # type: ignore[arg-type]
     deployed.metrics["answers"] = single_answers(engines, data.test_mask.nonzero().flatten().tolist(), repeats=1)
     if as_json:
         print_json({name: result.metrics for name, result in results.items()})
     else:
         console.comparison({name: result.metrics for name, result in results.items()})
-        console.say(reads_line(deployed.metrics["answers"]))
+        console.say(reads_line(deployed.metrics["answers"]), *NEXT.splitlines())
 
 
 def reads_line(answers: dict[str, Any]) -> str:

@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, NoReturn, TextIO
 
-from gst.base.errors import AgreementWarning, GSTError, InputError, InterruptedRunError
+from gst.base.errors import AgreementWarning, DataWarning, GSTError, InputError, InterruptedRunError
 from gst.base.text import message, shown
 
 BAD_INPUT = 2
+SAID = (AgreementWarning, DataWarning)  # warnings that are for a user of the command line, too
 INTERRUPTED = 130
 CLOSED_PIPE = 141
 
@@ -55,13 +56,14 @@ def run_and_exit(app: Callable[..., Any]) -> NoReturn:
 
 @contextmanager
 def warnings_in_one_line() -> Iterator[None]:
-    """Prints an ``AgreementWarning`` as one line without file and line number, and only from the first worker."""
+    """Prints a warning of gst as one line without file and line number, and only from the first worker."""
     with warnings.catch_warnings():
-        warnings.simplefilter("always", AgreementWarning)
+        for kind in SAID:
+            warnings.simplefilter("always", kind)
         default = warnings.showwarning
 
         def show(message: Any, category: type[Warning], *args: Any, **kwargs: Any) -> None:
-            if not issubclass(category, AgreementWarning):
+            if not issubclass(category, SAID):
                 default(message, category, *args, **kwargs)
                 return
             from gst.base import distributed  # noqa: PLC0415 - torch has long been loaded when a run warns

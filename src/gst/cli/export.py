@@ -16,6 +16,8 @@ from gst.methods import Result
 from gst.storage.export import FORMATS, default_name
 from gst.storage.export import export as write_export
 
+READ = {"pyg": ": Data.from_dict(torch.load(path)) opens it"}  # what is not plain from the name
+
 
 def export(
     run: RunFolder,
@@ -46,4 +48,4 @@ def export(
     if as_json:
         print_json({"out": str(target), "to": to, "columns": graph.num_edges})
     else:
-        console.say(f"wrote {target}")
+        console.say(f"wrote {target}{READ.get(to, '')}")

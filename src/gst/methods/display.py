@@ -30,7 +30,7 @@ COLOURS = ("#4477aa", "#ee6677", "#228833", "#aa7700", "#aa3377", "#4499bb", "#7
 
 def unit(metrics: Mapping[str, Any]) -> str:
     """What a score is."""
-    return {"accuracy": "accuracy", "rocauc": "ROC-AUC"}.get(metrics["metric"], metrics["metric"])
+    return {"rocauc": "ROC-AUC", "f1": "micro-F1"}.get(metrics["metric"], metrics["metric"])
 
 
 def counted(metrics: Mapping[str, Any]) -> str:
