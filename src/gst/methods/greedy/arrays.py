@@ -7,6 +7,7 @@ several networks follow one another, so one compiled kernel serves any depth and
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba.core.options import DefaultOptions
 
 from gst.base.jit import njit
 
@@ -19,11 +20,7 @@ def _options() -> dict[str, Any]:
     That option is internal to numba: with a version that lacks it, the kernels are slower but equally correct.
     """
     options: dict[str, Any] = {"cache": True, "error_model": "numpy"}
-    try:
-        njit(_nrt=False)(lambda: 0)()
-    except Exception:
-        return options
-    return {**options, "_nrt": False}
+    return {**options, "_nrt": False} if hasattr(DefaultOptions, "_nrt") else options
 
 
 kernel = njit(**_options())
