@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch_geometric.data import Data
+from torch_geometric.data import Data, HeteroData
 
 from gst.base.optional import optional
 from gst.graph.edgeset import EdgeSet
@@ -18,6 +18,8 @@ _FANOUT = 6  # neighbours drawn per node, so that a hub does not fill the pictur
 
 def inspect_run(result: Result) -> dict[str, tuple[Any, Any]]:
     """Facts about the structure, each as (dense, sparse); None where the run does not hold the value."""
+    if isinstance(result.graph, HeteroData):
+        return _typed_facts(result)
     sparse = EdgeSet.from_edge_index(result.graph.edge_index, int(result.graph.num_nodes))
     total, num_kept = result.metrics["edges_total"], result.metrics["edges_kept"]
     nodes = sparse.num_nodes
@@ -30,6 +32,18 @@ def inspect_run(result: Result) -> dict[str, tuple[Any, Any]]:
         "connected components": (None, _num_components(sparse)),
         "homophily": (None, homophily(sparse, result.graph.get("y"))),
     }
+
+
+def _typed_facts(result: Result) -> dict[str, tuple[Any, Any]]:
+    """Edges and columns, relation by relation."""
+    metrics, graph = result.metrics, result.graph
+    facts: dict[str, tuple[Any, Any]] = {"nodes": (graph.num_nodes, graph.num_nodes)}
+    facts["edges"] = (metrics["edges_total"], metrics["edges_kept"])
+    for name, row in metrics.get("relations", {}).items():
+        facts[f"edges of {name}"] = (row["total"], row["kept"])
+    for kind, mask in result.edge_mask.items():
+        facts[f"columns of {'__'.join(kind)}"] = (mask.numel(), int(mask.sum()))
+    return facts
 
 
 def homophily(edges: EdgeSet, y: Tensor | None) -> float | None:

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 import typer
 from pydantic import TypeAdapter, ValidationError
+from torch_geometric.data import HeteroData
 
 from gst.base.errors import InputError
 from gst.base.text import is_whole, shown
@@ -139,7 +140,8 @@ def _flag(name: str) -> str:
 def check_effect(data: Any, estimator: Any, arguments: Mapping[str, Any]) -> None:
     """Refuses arguments that a run with these others, and the settings of its data set, would never look at."""
     values = {**estimator.preset(data), **arguments}
-    backbone = BACKBONES[BACKBONES.resolve(estimator.backbone)]
+    typed = isinstance(data, HeteroData)
+    backbone = BACKBONES["gcn" if typed else BACKBONES.resolve(estimator.backbone)]
     batch = values.get("batch", "full")
     rules = (
         (("matrix", "eigenpairs", "topology_weight"), values.get("topology", True), "runs with --topology"),
@@ -159,6 +161,8 @@ def check_effect(data: Any, estimator: Any, arguments: Mapping[str, Any]) -> Non
         (("norm",), values.get("layers", 2) > 1, "more than one layer"),
         (("clusters", "clusters_per_batch"), batch == "clusters", "--batch clusters"),
         (("batch_nodes", "fanout"), batch == "neighbors", "--batch neighbors"),
+        (("by", "max_degree"), not typed, "graphs of one type"),
+        (("scope",), estimator.kind == "topology" or estimator.name == "gst", "topology methods and --method gst"),
         (("loader",), batch != "full", "--batch clusters or neighbors"),
     )
     for names, has_effect, where in rules:
@@ -168,6 +172,21 @@ def check_effect(data: Any, estimator: Any, arguments: Mapping[str, Any]) -> Non
 
 def _backbones(fits: Callable[[type[Backbone]], bool]) -> str:
     return f"--backbone {', '.join(name for name, kind in BACKBONES.items() if fits(kind))}"
+
+
+def shares_by_relation(text: str) -> dict[str, float]:
+    """The shares of a line such as ``writes=0.5,cites=0.8``."""
+    shares: dict[str, float] = {}
+    for part in text.split(","):
+        name, _, share = (piece.strip() for piece in part.partition("="))
+        try:
+            value = float(share)
+        except ValueError:
+            raise InputError(f"--relation-sparsity '{shown(part)}': write name=share, several with commas") from None
+        if name in shares:
+            raise InputError(f"--relation-sparsity names '{shown(name)}' twice")
+        shares[name] = value
+    return shares
 
 
 def given_on_the_line(context: typer.Context) -> set[str]:

@@ -5,9 +5,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from torch_geometric.data import HeteroData
 
 from gst.api.sparsify import make_method
 from gst.base import distributed
+from gst.base.errors import InputError
 from gst.cli import console
 from gst.cli.options import (
     DEFAULT_METHOD,
@@ -29,6 +31,7 @@ from gst.cli.options import (
     method_arguments,
     place_option,
     print_json,
+    shares_by_relation,
     with_method_options,
 )
 from gst.cli.progress import show_progress
@@ -57,6 +60,9 @@ def run(
     method: MethodName = None,
     backbone: BackboneName = "gcn",
     sparsity: Annotated[float | None, typer.Option(help="share of edges to remove")] = None,
+    relation_sparsity: Annotated[
+        str | None, typer.Option(help="of a typed graph, a share by relation: writes=0.5,cites=0.8; others stay whole")
+    ] = None,
     keep: Annotated[int | None, typer.Option(help="number of edges to keep, instead of a share")] = None,
     out: Annotated[
         Path | None, place_option(help="folder for the result, and for the state until it is there; new or of gst")
@@ -104,7 +110,11 @@ def _run(options: dict[str, Any], quiet: bool, checkpoint: BaseCheckpoint) -> Re
     source = ("dataset", "edges", "features", "labels", "undirected", "split", "data_root")
     measures = {name: options[name] for name in ("dense", "retrain", "distill")}
     amount = {name: options[name] for name in ("sparsity", "keep", "backbone")}
-    elsewhere = (*source, *measures, *amount, "method", "cache")
+    if options["relation_sparsity"] is not None:
+        if options["sparsity"] is not None:
+            raise InputError("give either --sparsity or --relation-sparsity, not both")
+        amount["sparsity"] = shares_by_relation(options["relation_sparsity"])
+    elsewhere = (*source, *measures, *amount, "method", "cache", "relation_sparsity")
     given = {name: value for name, value in options.items() if name not in elsewhere}
     arguments = method_arguments(options["method"], given)
     cache = Cache(find_data_root(options["data_root"]) / "anchors") if options["cache"] else False
@@ -114,6 +124,8 @@ def _run(options: dict[str, Any], quiet: bool, checkpoint: BaseCheckpoint) -> Re
         data = load_data(*(options[name] for name in source))
         check_effect(data, estimator, arguments)
         result = estimator.fit(data, **measures).result_
+    if isinstance(data, HeteroData):
+        return result
     if result.batching.batch == "full" or data.num_edges < LARGE:  # the dense graph is passed whole, many times
         result.metrics["inference"] = inference_times(result.model, data, result.graph)  # type: ignore[arg-type]
     return result

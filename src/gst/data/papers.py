@@ -66,5 +66,5 @@ def _add(data: HeteroData, source: str, name: str, target: str, columns: Tensor)
     data[target, f"rev_{name}", source].edge_index = columns.flip(0)
 
 
-_INFO = DatasetInfo("papers", 1372, 10_756, 8, TOPICS, "accuracy", False, "a third each", "drawn at random, typed")
+_INFO = DatasetInfo("papers", 1372, 10_594, 8, TOPICS, "accuracy", False, "a third each", "drawn at random, typed")
 DATASETS.register("papers")(Dataset(_INFO, papers))

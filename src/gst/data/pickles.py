@@ -34,6 +34,11 @@ class _Mark:
     """Marks on the stack where the items of a tuple, list or dict begin."""
 
 
+def _is_edge_type(key: Any) -> bool:
+    """Whether this names an edge type: source, relation and target."""
+    return isinstance(key, tuple) and len(key) == 3 and all(isinstance(name, str) for name in key)
+
+
 class Interpreter(ABC):
     """Knows the steps of protocol 2 that ``torch.save`` uses; any other step is a ``ValueError``."""
 
@@ -108,7 +113,7 @@ class Interpreter(ABC):
     def _update(self, values: list[Any]) -> None:
         target = self._top(dict)
         for key, value in zip(values[::2], values[1::2], strict=True):
-            if not isinstance(key, str | int | Enum):  # hashing nested tuples may take for ever
+            if not isinstance(key, str | int | Enum) and not _is_edge_type(key):  # nested tuples may take for ever
                 raise ValueError(f"a key is a {type(key).__name__}")
             target[key] = value
 

@@ -9,6 +9,7 @@ from torch_geometric.data import Data
 
 from gst.base.errors import InputError
 from gst.base.memory import check_claim, check_size
+from gst.data.saved_typed import is_typed, typed_graph
 from gst.data.torch_file import read_torch
 from gst.data.untrusted import one_line
 from gst.data.validate import MASK_KEYS
@@ -19,8 +20,8 @@ WHOLE = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 EDGE_LEVEL = ("edge_attr", "edge_weight")
 
 
-def read_saved(path: Path) -> Data:
-    """A ``Data`` or a dict of tensors with ``x``, ``y`` and ``edge_index``; everything else in the file is refused."""
+def read_saved(path: Path) -> Any:
+    """A ``Data``, a ``HeteroData`` or their fields as a dict of tensors; everything else in the file is refused."""
     expected = "a torch_geometric Data or a dict of tensors, saved with torch.save"
     check_size(path)
     try:
@@ -33,7 +34,7 @@ def read_saved(path: Path) -> Data:
         raise InputError(f"{path} does not load safely as {expected}: {_reason(error)}") from error
     if not isinstance(fields, dict):
         raise InputError(f"{path} holds a {type(fields).__name__}: it should hold {expected}")
-    return checked(fields, path)
+    return typed_graph(fields, path) if is_typed(fields) else checked(fields, path)
 
 
 def _reason(error: Exception) -> str:

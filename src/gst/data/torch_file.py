@@ -17,7 +17,18 @@ _BLOCK = 2**24  # bytes copied at once
 _MAX_DIMENSIONS = 64  # more than torch allows
 _PYG = "torch_geometric.data"
 _DATA, _STORAGE = f"{_PYG}.data.Data", f"{_PYG}.storage.GlobalStorage"
-_CLASSES = (_DATA, f"{_PYG}.data.DataEdgeAttr", f"{_PYG}.data.DataTensorAttr", _STORAGE)
+_TYPED = f"{_PYG}.hetero_data.HeteroData"
+_STORAGES = (*(f"{_PYG}.storage.{kind}Storage" for kind in ("Base", "Node", "Edge")), _STORAGE)
+_ATTRIBUTES = (f"{_PYG}.graph_store.EdgeAttr", f"{_PYG}.feature_store.TensorAttr")
+_CLASSES = (
+    _DATA,
+    _TYPED,
+    *_STORAGES[:-1],
+    *_ATTRIBUTES,
+    f"{_PYG}.data.DataEdgeAttr",
+    f"{_PYG}.data.DataTensorAttr",
+    _STORAGE,
+)
 _LAYOUT = f"{_PYG}.graph_store.EdgeLayout"
 _EDGE_INDEX, _WRAPPER = "torch_geometric.edge_index.EdgeIndex", "torch._utils._rebuild_wrapper_subclass"
 _LAYOUTS = {str(layout): layout for layout in (torch.strided, torch.sparse_coo, torch.sparse_csr, torch.sparse_csc)}
@@ -49,12 +60,37 @@ def read_torch(path: Path) -> Any:
         reader = _Reader(path, archive)
         saved = reader.run(archive.read(reader.entry("data.pkl")))
     if isinstance(saved, Instance):
+        if saved.class_name == _TYPED:
+            return _checked_nesting(_typed_fields(saved))
         store = saved.state.get("_store")
         saved = store.state.get("_mapping") if saved.class_name == _DATA and isinstance(store, Instance) else None
         if not isinstance(saved, dict):
             raise ValueError("it holds no complete Data")
     check_nesting(saved)
     return saved
+
+
+def _checked_nesting(saved: Any) -> Any:
+    check_nesting(saved)
+    return saved
+
+
+def _typed_fields(saved: Instance) -> dict[Any, Any]:
+    """The fields of a ``HeteroData`` as its ``to_dict`` has them: those of each type under the name of the type."""
+    whole = _mapping(saved.state.get("_global_store"))
+    for part in ("_node_store_dict", "_edge_store_dict"):
+        stores = saved.state.get(part)
+        if not isinstance(stores, dict):
+            raise ValueError("it holds no complete HeteroData")
+        whole |= {kind: _mapping(store) for kind, store in stores.items()}
+    return whole
+
+
+def _mapping(store: Any) -> dict[Any, Any]:
+    found = store.state.get("_mapping") if isinstance(store, Instance) and store.class_name in _STORAGES else None
+    if not isinstance(found, dict):
+        raise ValueError("it holds no complete HeteroData")
+    return dict(found)
 
 
 class _Reader(Interpreter):

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from scipy import sparse
 from torch import Tensor
-from torch_geometric.data import Data
+from torch_geometric.data import Data, HeteroData
 
 from gst.base.arguments import as_path
 from gst.base.errors import InputError
@@ -21,6 +21,7 @@ from gst.base.text import as_cell
 from gst.graph.edgeset import check_data
 from gst.sparse.layouts import checked_dense, is_sparse
 from gst.storage.files import write_bytes
+from gst.storage.typed_export import typed_export
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -28,8 +29,11 @@ if TYPE_CHECKING:
 
 def export(graph: Data, to: str, path: str | PathLike[str]) -> Path:
     """Writes ``graph`` for ``"pyg"``, ``"networkx"``, ``"scipy"``, ``"csv"``, ``"parquet"`` or ``"dgl"``."""
-    check_data(graph)
     target = as_path("path", path)
+    if isinstance(graph, HeteroData):
+        write_bytes(target, typed_export(graph, resolve_name("format", to, FORMATS)))
+        return target
+    check_data(graph)
     write_bytes(target, FORMATS[resolve_name("format", to, FORMATS)][1](graph))
     return target
 

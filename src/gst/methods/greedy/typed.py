@@ -4,11 +4,13 @@ Only the scores of the target's nodes count, and messages go one way: what a mod
 the targets within L − 1 hops of v, along arcs that still lead to a target. So even the edges of hubs reach few
 targets, and many trials share one forward pass exactly.
 
-The search goes in rounds. Each takes the best edges by the gradient of the divergence, after the most promising ones
-have been tried exactly; where a model has no gated edges, by exact trials alone.
+The search goes in rounds. Each takes the best edges by the gradient of the divergence, at a temperature as large as the
+margin between answers: many small rounds did better than few with exact trials. Where a model has no gated edges, the
+most promising ones are tried.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -17,19 +19,20 @@ from torch import Tensor
 
 from gst.base.jit import njit
 from gst.graph.typed import TypedEdges
-from gst.methods.greedy.divergence import Target
+from gst.methods.greedy.divergence import SHARPNESS, Target
 from gst.nn.network import Network
 from gst.nn.own_model import layers_of
 from gst.nn.typed_model import target_rows, typed_call
 from gst.nn.typed_network import TypedNative, TypedOwn
 
-ROUND_SHARE = 0.1  # edges that a round takes, as a share of the kept edges plus a twentieth of all
-BREADTH = 2  # candidates shortlisted per edge that a round takes
-PASSES = 3  # forward passes for exact trials in a round; without gates, ALL_PASSES
-ALL_PASSES = 12
+ROUND_SHARE = 0.02  # edges that a round takes, as a share of the kept edges plus a twentieth of all
+WITHOUT_GATES = 0.1  # the same share where every round takes trials
+BREADTH = 2  # candidates tried per edge that a round takes
+PASSES = 12  # forward passes for trials in a round
+SOFT = 1.0  # temperature in units of the margin, against SHARPNESS of a search by exact trials
 WIDEST = 4096  # nodes that the reach of a trial may have
 PROBES = 6  # targets, or edges, at which the reach of a model is measured
-DEEPEST = 6  # hops; a model that reads further, as one with attention over whole relations, is tried by gradient only
+DEEPEST = 6  # hops; further ones, as with attention over whole relations, are cut off here
 
 
 class TypedSearch:
@@ -44,7 +47,8 @@ class TypedSearch:
         prior: Tensor | None = None,
         keep_mask: Tensor | None = None,
     ) -> None:
-        self.networks, self.edges, self.wanted, self.target = networks, edges, wanted, target
+        self.networks, self.edges, self.wanted = networks, edges, wanted
+        self.target = replace(target, temperature=target.temperature * SOFT / SHARPNESS)
         self.gated = all(not network.gates for network in networks)  # type: ignore[attr-defined]
         self.prior = np.zeros(edges.num_edges) if prior is None else prior.double().cpu().numpy()
         self.keep_mask = np.zeros(edges.num_edges, bool) if keep_mask is None else keep_mask.cpu().numpy().copy()
@@ -54,7 +58,7 @@ class TypedSearch:
         degree = edges.degree.cpu()
         u, v = edges.pairs.cpu()
         self.low_end = torch.where(degree[u] <= degree[v], u, v).numpy()
-        self.hops = max(reach_of(network, edges) for network in networks)
+        self.hops = 0 if self.gated else max(reach_of(network, edges) for network in networks)
         self.loss = self._loss(self.keep_mask)
 
     def advance(self, count: int) -> Tensor:
@@ -100,7 +104,8 @@ class TypedSearch:
         room = self._room()
         is_candidate = ~self.keep_mask & (room[self.relation] > 0)
         num_kept, total = int(self.keep_mask.sum()), self.keep_mask.size
-        size = max(1, min(int(ROUND_SHARE * (num_kept + total / 20)), int(is_candidate.sum())))
+        share = ROUND_SHARE if self.gated else WITHOUT_GATES
+        size = max(1, min(int(share * (num_kept + total / 20)), int(is_candidate.sum())))
         if self.gated:
             value = self._gradient() - self.prior
         else:  # never tried: before all that do harm, by id
@@ -108,9 +113,8 @@ class TypedSearch:
         value[~is_candidate] = np.inf
         shortlist = np.argsort(value, kind="stable")[: min(BREADTH * size, int(is_candidate.sum()))]
         if not self.gated:
-            untried = np.flatnonzero(np.isinf(self.value) & is_candidate)
-            shortlist = np.union1d(shortlist, untried)
-        self._try(shortlist, value)
+            shortlist = np.union1d(shortlist, np.flatnonzero(np.isinf(self.value) & is_candidate))
+            self._try(shortlist, value)
         ranked = shortlist[np.lexsort((shortlist, value[shortlist]))]  # ties by id
         taken = within(ranked, size, self.low_end, self.relation, room, 1 + size // 500)
         self.keep_mask[taken] = True
@@ -125,12 +129,9 @@ class TypedSearch:
         return np.array(self.edges.quota) - np.bincount(self.relation[self.keep_mask], minlength=count)
 
     def _try(self, candidates: np.ndarray, value: np.ndarray) -> None:
-        """Puts exact δ in the place of estimates, as far as a few forward passes go, and scales what is left."""
-        if self.hops > DEEPEST and self.gated:
-            return
+        """Puts exact δ in the place of older ones, as far as a few forward passes go."""
         candidates = candidates[np.argsort(value[candidates], kind="stable")]
-        estimated, exact = 0.0, 0.0
-        for _ in range(PASSES if self.gated else ALL_PASSES):
+        for _ in range(PASSES):
             owner, state = pack(candidates, *self.graph, self.keep_mask, self.hops, WIDEST)
             tried = np.flatnonzero(state == 1)
             if tried.size == 0:
@@ -141,13 +142,9 @@ class TypedSearch:
             owner = owner[: change.size]
             owned = owner >= 0
             found = np.bincount(owner[owned], change[owned], candidates.size)[tried] - self.prior[candidates[tried]]
-            estimated += value[candidates[tried]].sum()
-            exact += found.sum()
             value[candidates[tried]] = found
             self.value[candidates[tried]] = found
             candidates = candidates[state == 0]
-        if self.gated and estimated < 0:  # first-order estimates promise too much
-            value[candidates] *= min(max(exact / estimated, 0.0), 1.0)
 
 
 class Graph(NamedTuple):
