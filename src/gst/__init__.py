@@ -18,7 +18,7 @@ if TYPE_CHECKING:
         InputError,
         InterruptedRunError,
     )
-    from gst.data import datasets, from_files, load
+    from gst.data import datasets, from_files, link_split, load
     from gst.graph.edgeset import EdgeSet
     from gst.inference.compiled import load_compiled
     from gst.inference.serving import load_engine
@@ -100,6 +100,7 @@ __all__ = [
     "datasets",
     "from_files",
     "graceful",
+    "link_split",
     "load",
     "load_compiled",
     "load_engine",
@@ -120,7 +121,7 @@ _HOME = {  # the module of every public name; all others are methods
     "search": "after.search",
     "sparsify": "api.sparsify",
     **dict.fromkeys(("MLflow", "TensorBoard", "WandB"), "train.trackers"),
-    **dict.fromkeys(("datasets", "from_files", "load"), "data"),
+    **dict.fromkeys(("datasets", "from_files", "link_split", "load"), "data"),
     **dict.fromkeys(
         (
             "AgreementWarning",

@@ -14,6 +14,7 @@ from gst.graph.edgeset import EdgeSet
 from gst.methods.result import Result
 from gst.nn.network import Network
 from gst.sparse.layouts import entries, is_sparse
+from gst.train.links import refuse_links
 from gst.train.models import build_network
 from gst.train.task import Task
 from gst.train.trainer import Trainer
@@ -51,6 +52,7 @@ def drift(
         raise InputError(
             "this run has an own model, which is not saved with it: give it to Result.load(folder, model=…)"
         )
+    refuse_links(data, "drift")
     dense, sparse = both_graphs(result, data)
     data = data.clone()
     task = Task.from_data(data)

@@ -57,9 +57,19 @@ def result(metrics: Mapping[str, Any]) -> None:
     say("", f"sparsity {removed:.1%} (share removed) · kept {1 - removed:.1%} = {counted}")
     if metrics.get("agreement") is not None:
         say(f"agreement {metrics['agreement']:.1%} of the answers are those of the dense model")
+    _say_measures(metrics)
     if seconds := metrics.get("seconds"):  # a run extended to new nodes has none
         say("seconds  " + " · ".join(f"{shown(phase)} {time:.1f}" for phase, time in list(seconds.items())[:9]))
     _say_inference(metrics)
+
+
+def _say_measures(metrics: Mapping[str, Any]) -> None:
+    """One line for each graph with what else was measured of its answers on the test."""
+    names = {"auc": "AUC", "ap": "average precision", "mrr": "MRR"}
+    for key, label in (("dense_test", "dense"), ("test", "sparse")):
+        if measured := (metrics.get("measures") or {}).get(key):
+            parts = [f"{names.get(name, name.capitalize())} {value:.3f}" for name, value in measured.items()]
+            say(f"{label:<6} " + " · ".join(parts))
 
 
 def comparison(runs: Mapping[str, Mapping[str, Any]]) -> None:

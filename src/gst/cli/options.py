@@ -19,6 +19,7 @@ from gst.data import from_files, load
 from gst.data.loading import is_named, is_path
 from gst.methods import METHODS, Result
 from gst.nn.backbones import BACKBONES, Backbone
+from gst.train.links import has_links
 
 # arguments of methods that commands have as options of their own, or that no command line can give
 _ELSEWHERE = ("sparsity", "keep", "backbone", "model", "cache", "callbacks", "checkpoint")
@@ -42,6 +43,7 @@ Edges = Annotated[Path | None, typer.Option(help="own edge list, CSV, Parquet or
 Features = Annotated[Path | None, typer.Option(help="own features, .npy, .npz, CSV or Parquet")]
 Labels = Annotated[Path | None, typer.Option(help="own labels, .npy, .npz, CSV or Parquet")]
 Undirected = Annotated[bool, typer.Option("--undirected", help="own data lists each pair once")]
+TaskName = Annotated[str | None, typer.Option("--task", help="nodes or links: what is predicted [nodes]")]
 Split = Annotated[str | None, typer.Option(help="number, public, paper, random, or a file")]
 MethodName = Annotated[str | None, typer.Option(help=f"see gst methods [{DEFAULT_METHOD}]")]
 BackboneName = Annotated[str, typer.Option(help=", ".join(BACKBONES))]
@@ -152,6 +154,7 @@ def check_effect(data: Any, estimator: Any, arguments: Mapping[str, Any]) -> Non
             getattr(estimator, "updates_edges", True),
             "--method gst, set, snfs, rigl and mest",
         ),
+        (("decoder",), has_links(data), "--task links"),
         (("heads",), "heads" in backbone.arguments, _backbones(lambda kind: "heads" in kind.arguments)),
         (
             ("residual",),
@@ -214,6 +217,7 @@ def load_data(
     undirected: bool,
     split: str | None,
     root: Path | None,
+    task: str | None = None,
 ) -> Any:
     which_split: Any = int(split) if split is not None and is_whole(split) else split
     if edges is None:
@@ -221,10 +225,12 @@ def load_data(
         if dataset is None:
             raise InputError("no data: give --dataset NAME, or --edges, --features and --labels of your own")
         if is_path(dataset):
-            return load(dataset, split=which_split, undirected=undirected)
+            return load(dataset, split=which_split, undirected=undirected, task=task)
         if undirected:
             raise InputError(f"--undirected is for data of your own: {dataset} has its own direction")
-        return load(dataset, split=which_split, root=root)
+        return load(dataset, split=which_split, root=root, task=task)
+    if task is not None:
+        raise InputError("--task needs --dataset: a name, a .pt file or a folder")
     if dataset is not None:
         raise InputError("give either --dataset or --edges, not both")
     if features is None or labels is None:

@@ -22,6 +22,7 @@ from gst.cli.options import (
     Labels,
     MethodName,
     Split,
+    TaskName,
     Undirected,
     UseCache,
     check_checkpoint,
@@ -57,6 +58,7 @@ def run(
     labels: Labels = None,
     undirected: Undirected = False,
     split: Split = None,
+    task: TaskName = None,
     method: MethodName = None,
     backbone: BackboneName = "gcn",
     sparsity: Annotated[float | None, typer.Option(help="share of edges to remove")] = None,
@@ -107,7 +109,7 @@ def run(
 
 def _run(options: dict[str, Any], quiet: bool, checkpoint: BaseCheckpoint) -> Result:
     """The run that the options of a command line describe."""
-    source = ("dataset", "edges", "features", "labels", "undirected", "split", "data_root")
+    source = ("dataset", "edges", "features", "labels", "undirected", "split", "data_root", "task")
     measures = {name: options[name] for name in ("dense", "retrain", "distill")}
     amount = {name: options[name] for name in ("sparsity", "keep", "backbone")}
     if options["relation_sparsity"] is not None:

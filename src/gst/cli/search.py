@@ -23,6 +23,7 @@ from gst.cli.options import (
     Labels,
     MethodName,
     Split,
+    TaskName,
     Undirected,
     UseCache,
     check_checkpoint,
@@ -56,6 +57,7 @@ def search(
     labels: Labels = None,
     undirected: Undirected = False,
     split: Split = None,
+    task: TaskName = None,
     method: MethodName = None,
     backbone: BackboneName = "gcn",
     tolerance: Annotated[float, typer.Option(help="points that may be lost")] = 0.5,
@@ -77,7 +79,7 @@ def search(
     check_checkpoint(context, out)
     method = method or DEFAULT_METHOD
     params = method_arguments(method, arguments)
-    data = load_data(dataset, edges, features, labels, undirected, split, data_root)
+    data = load_data(dataset, edges, features, labels, undirected, split, data_root, task)
     check_effect(data, make_method(method, backbone=backbone, sparsity=0.5, **params), params)
     params |= {"backbone": backbone, "cache": Cache(find_data_root(data_root) / "anchors") if cache else False}
     rule: dict[str, Any] = {"tolerance": tolerance, "seeds": seeds, "step": step, "precision": precision}

@@ -6,7 +6,8 @@ from gst.data import hgb, debian_typed, papers  # noqa: F401
 
 # isort: on
 from gst.data.files import from_files
+from gst.data.links import link_split
 from gst.data.loading import load
 from gst.data.registry import DatasetInfo, datasets
 
-__all__ = ["DatasetInfo", "datasets", "from_files", "load"]
+__all__ = ["DatasetInfo", "datasets", "from_files", "link_split", "load"]

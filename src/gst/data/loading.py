@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from torch_geometric.data import HeteroData
+from torch_geometric.data import Data, HeteroData
 
 from gst.base.errors import InputError
 from gst.base.modes import plain_torch
@@ -14,13 +14,15 @@ from gst.base.names import normalise_name, resolve_name
 from gst.base.text import shown
 from gst.data.edges import Period
 from gst.data.files import Split, load_path
+from gst.data.links import link_split
 from gst.data.objects import load_object
 from gst.data.registry import DATASETS, Dataset
-from gst.data.splits import choose
+from gst.data.splits import choose, parse_split
 from gst.data.typed import finish_typed
 from gst.data.validate import finish, stored_masks
 from gst.storage.paths import data_root
 
+TASKS = ("nodes", "links")
 MAX_OPTION = 10**18  # exclusive bound of every option
 
 
@@ -30,6 +32,7 @@ def load(
     *,
     split: Split = None,
     root: str | os.PathLike[str] | None = None,
+    task: str | None = None,
     **options: Any,
 ) -> Any:
     """A graph with ``x``, ``y``, ``edge_index``, the three masks, ``name`` and ``metric``.
@@ -42,6 +45,8 @@ def load(
             or DGL, a scipy sparse matrix, or edges as a data frame of pandas or polars, an array or a tensor [2, E].
         split: None for the default; a number for a shipped split or a seed; ``"public"``, ``"paper"`` or
             ``"random"``, the last two with an optional seed (``"random:3"``); for own data also a split file.
+        task: ``"nodes"``, the default, or ``"links"``: edges are split by :func:`gst.link_split`, with the number of
+            ``split`` as its seed. Also as an option: ``"Cora:task=links"``.
         root: folder of raw files, instead of ``$GST_DATA`` or the user's cache folder.
         options: of ``digits`` the number of ``nodes``, of ``synthetic`` its sizes, of OGB's synthetic twins ``scale``
             and ``seed``; of own data ``undirected`` and ``metric``, of an edge list with times ``since`` and ``until``
@@ -67,16 +72,39 @@ def load(
     if not isinstance(dataset, str | os.PathLike):
         _check_names(options, ("features", "labels", "undirected", "metric", "name", "since", "until"))
         period = Period(options.pop("since", None), options.pop("until", None))
+        if _is_links(task):
+            raise InputError("task links takes a name or a path: for a graph in memory call gst.link_split(data)")
         return load_object(dataset, split, **options, period=period)
     name, colon, text = os.fspath(dataset).partition(":")
     if is_path(dataset):
         _check_names(options, ("undirected", "metric", "since", "until"))
+        if _is_links(task):
+            return _with_links(load_path(Path(dataset), "random", **options), split)
         return load_path(Path(dataset), split, **options)
     registered = DATASETS[DATASETS.resolve(name)]
     if colon:
-        options = _merge(text, {**options, **({} if split is None else {"split": split})})
-        split = options.pop("split", None)
-    return _load_registered(registered, split, root, _checked(registered, options))
+        given = {name: value for name, value in (("split", split), ("task", task)) if value is not None}
+        options = _merge(text, {**options, **given})
+        split, task = options.pop("split", None), options.pop("task", None)
+    links = _is_links(task)
+    data = _load_registered(registered, None if links else split, root, _checked(registered, options))
+    return _with_links(data, split) if links else data
+
+
+def _is_links(task: str | None) -> bool:
+    return task is not None and resolve_name("task", task, TASKS) == "links"
+
+
+def _with_links(data: Data, split: Split) -> Data:
+    """The graph for link prediction; the name says so, and settings go by it."""
+    if not isinstance(data, Data):
+        raise InputError("task links takes graphs of one type of nodes and edges")
+    kind, number = parse_split(None if split is None else str(split))
+    if kind not in ("default", "number", "random"):
+        raise InputError(f"split '{shown(str(split))}' is for classes of nodes: links take a number, the seed")
+    data = link_split(data, seed=number or 0)
+    data.name = f"{data.name}{',' if ':' in data.name else ':'}task=links"
+    return data
 
 
 def _check_names(options: Mapping[str, Any], known: tuple[str, ...]) -> None:

@@ -29,6 +29,8 @@ from gst.methods.result import Result
 from gst.storage.cache import BaseCache, Content
 from gst.storage.checkpoint import BaseCheckpoint, opened
 from gst.train.callbacks import CallbackList, Callbacks, History
+from gst.train.link_run import LinkRun
+from gst.train.links import has_links
 from gst.train.models import check_model
 from gst.train.presets import preset
 from gst.train.run import Run
@@ -61,6 +63,7 @@ class Sparsifier(BaseTransform):
         residual: a learnable skip connection around each layer [False].
         norm: ``"layer"`` for LayerNorm between layers ["none"].
         heads: attention heads of GAT [8].
+        decoder: how links are scored: ``"dot"``, the dot product of both ends' embeddings, or ``"mlp"`` ["dot"].
         dropout: share of features dropped before each layer [0.5].
         lr: learning rate of Adam [0.001].
         weight_decay: ℓ2 penalty [5e-4].
@@ -103,6 +106,7 @@ class Sparsifier(BaseTransform):
     residual: bool | None = None
     norm: str | None = None
     heads: int | None = None
+    decoder: str | None = None
     dropout: float | None = None
     lr: float | None = None
     weight_decay: float | None = None
@@ -210,6 +214,7 @@ class Sparsifier(BaseTransform):
             kind, typed = TypedRun, typed | {"scope": self.scope or "union"}
         else:
             self._check_plain(data)
+            kind = LinkRun if has_links(data) else kind
         return kind(
             data,
             backbone=self.backbone,

@@ -12,8 +12,10 @@ from gst.graph.edgeset import By, check_by
 from gst.methods.base import LearnedSparsifier
 from gst.methods.found import Found
 from gst.methods.greedy.divergence import Target
+from gst.methods.greedy.links import link_objective
 from gst.methods.greedy.path import Path, extend_path, make_search
 from gst.methods.registry import register
+from gst.nn.links import LinkNetwork
 from gst.nn.network import Network, OwnNetwork
 from gst.nn.recognise import native
 from gst.storage.cache import Content
@@ -22,6 +24,7 @@ from gst.train.run import Run
 from gst.train.trainer import Progress
 
 FORMAT = 2  # of a stored path
+Objective = tuple[Network, Tensor, Target]  # what is searched with, its wanted answers and their divergence
 MARKS = 50  # shares of all edges at which a path is validated and its state can be saved
 
 
@@ -120,7 +123,8 @@ class PathRecord:
 
 def find_path(run: Run, network: Network, num_kept: int) -> PathRecord:
     """A path to ``num_kept`` edges or beyond; a stored one is used and, where it is too short, extended."""
-    new = PathRecord(Path.for_budget(num_kept, run.edges, network) if run.cap is None else Path())
+    objective = _objective(run, network)
+    new = PathRecord(Path.for_budget(num_kept, run.edges, objective[0]) if run.cap is None else Path())
     steps, down = new.path.steps(num_kept, run.edges.num_edges), new.path.down
     depends = {**run.depends_on_all, "search": method_version("deploy"), "direction": "down" if down else "up"}
     depends |= {"format": FORMAT, "max_degree": run.max_degree}
@@ -130,7 +134,7 @@ def find_path(run: Run, network: Network, num_kept: int) -> PathRecord:
 
     def make(content: Content | None) -> Content:
         record = new if content is None else _unpack(content, down)
-        _extend(run, network, record, steps)
+        _extend(run, network, objective, record, steps)
         tensors = {"order": record.path.order, **flatten("memory", record.path.memory)}
         return tensors, {"history": record.history, "seconds": record.seconds}
 
@@ -143,7 +147,13 @@ def _unpack(content: Content, down: bool) -> PathRecord:
     return PathRecord(path, list(meta["history"]), meta["seconds"])
 
 
-def _extend(run: Run, network: Network, record: PathRecord, steps: int) -> None:
+def _objective(run: Run, network: Network) -> Objective:
+    if isinstance(network, LinkNetwork):
+        return link_objective(network, run.edges, run.dense.logits)
+    return network, run.dense.logits, Target.of(run.dense.logits, run.task.multilabel)
+
+
+def _extend(run: Run, network: Network, objective: Objective, record: PathRecord, steps: int) -> None:
     """Follows the path to so many steps, validating it at every mark."""
     edges, path, clock = run.edges, record.path, run.checkpoint.clock
     start, seconds_before, done = clock(), record.seconds, path.order.numel()
@@ -151,9 +161,9 @@ def _extend(run: Run, network: Network, record: PathRecord, steps: int) -> None:
     ends = [end for end in marks if done < end < steps] + [steps]
     stages = run.checkpoint.loop("greedy", len(ends), record, edges)
     path = record.path  # a resumed loop has put another one there
-    wanted = run.dense.logits
-    target = Target.of(wanted, run.task.multilabel)
-    search = make_search([network], edges, [wanted], target, path=path, room=None if run.cap is None else run.cap.room)
+    searched, wanted, target = objective
+    room = None if run.cap is None else run.cap.room
+    search = make_search([searched], edges, [wanted], target, path=path, room=room)
     best = max((mark["val"] for mark in record.history), default=0.0)
     for stage in stages:
         extend_path(search, path, ends[stage - 1])

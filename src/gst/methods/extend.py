@@ -20,13 +20,14 @@ from gst.methods.greedy.prior import edge_agreement, local_rank
 from gst.methods.registry import METHODS
 from gst.methods.removed import Removed
 from gst.nn.network import Network
+from gst.train.links import refuse_links
 from gst.train.models import build_network
 from gst.train.settings import Training
 from gst.train.task import SPLITS, Task
 
 Rule = Literal["auto", "method", "greedy", "agreement", "local", "random"]
 _SCORES = tuple(f"{model}{part}" for model in ("", "retrain_", "dense_") for part in ("val", "test"))
-_OUTDATED = (*_SCORES, "agreement", "inference", "seconds", "out")  # metrics of the graph before it grew
+_OUTDATED = (*_SCORES, "agreement", "measures", "inference", "seconds", "out")  # metrics of the graph before it grew
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,7 @@ def old_decisions(graph: Data, metrics: Mapping[str, Any], data: Data, edges: Ed
     nodes, grown = int(graph.num_nodes), int(data.num_nodes)
     if grown < nodes:
         raise InputError(f"the grown graph has {grown} nodes, the run {nodes}: old nodes stay and come first")
+    refuse_links(data, "extend")
     if data.get("x") is None or data.x.shape[1] != graph.x.shape[1]:
         raise InputError(f"the grown graph needs x with {graph.x.shape[1]} features a node, as the run had")
     new = (edges.pairs >= nodes).any(0)

@@ -16,9 +16,9 @@ from gst.base.versions import method_version
 from gst.graph.edgeset import EdgeSet
 from gst.methods.base import LearnedSparsifier
 from gst.methods.found import Found
-from gst.nn.network import Network, OwnNetwork
+from gst.nn.network import Network
 from gst.storage.cache import Content
-from gst.train.models import reset_parameters
+from gst.train.models import reset_own_model
 from gst.train.run import Run
 
 
@@ -161,9 +161,8 @@ def removal_scores(order: Tensor) -> Tensor:
 def fresh_network(run: Run) -> Network:
     """A network with the very weights from which ``run.train_fresh`` starts."""
     network = run.network()
-    if isinstance(network, OwnNetwork):
-        with seeded(run.training.seed + 1):
-            reset_parameters(network.module)
+    with seeded(run.training.seed + 1):
+        reset_own_model(network)
     return network
 
 

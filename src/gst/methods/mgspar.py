@@ -14,9 +14,9 @@ from gst.base.randomness import generator, seeded
 from gst.graph.edgeset import EdgeSet
 from gst.methods.iterative import IterativeSparsifier, fresh_network, logits_with
 from gst.methods.registry import register
-from gst.nn.network import Network, OwnNetwork
+from gst.nn.network import Network
 from gst.storage.cache import Content
-from gst.train.models import build_backbone, reset_parameters
+from gst.train.models import reset_own_model
 from gst.train.run import Run
 from gst.train.settings import MOST_EPOCHS
 from gst.train.trainer import Progress, in_epoch, train
@@ -168,11 +168,11 @@ def _leaves(parts: Sequence[Tensor]) -> list[Tensor]:
 def initial_weights(run: Run, network: Network, names: Sequence[str], seed: int) -> list[Tensor]:
     """Weights of another network of the same kind; of a trained backbone given as the model, its own."""
     module = network.module
-    with seeded(seed):
-        if run.model is None:
-            module = build_backbone(run.backbone, run.x.shape[1], run.task.num_classes, run.training)
-        elif isinstance(network, OwnNetwork):
-            reset_parameters(module)
+    if run.model is None:
+        module = run.network(seed).module
+    else:
+        with seeded(seed):
+            reset_own_model(network)
     parameters = dict(module.named_parameters())
     return [parameters[name].detach().clone().to(run.device) for name in names]
 
@@ -187,6 +187,10 @@ def outer_labels(run: Run, outer: str) -> Tensor:
         epochs = run.training.anchor_epochs
         train(trainer, run.edges, epochs, "anchor", 0.0, run.watch, run.checkpoint)
         labels = task.predict(trainer.logits(run.edges))
+        if task.seen is not None:
+            unseen = torch.ones(len(labels), dtype=torch.bool, device=labels.device)
+            unseen[task.seen] = False
+            labels[unseen] = -1
     if outer == "val":
         labels[task.val] = task.y[task.val]
     labels[task.train] = task.y[task.train]

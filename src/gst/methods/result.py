@@ -24,10 +24,14 @@ from gst.methods.found import Found
 from gst.methods.removed import FILED, Removed, unpack_removed
 from gst.methods.typed_result import empty_rgcn, typed_metrics
 from gst.methods.why import Why, why
+from gst.nn.links import PART, add_decoder, link_scores
+from gst.nn.own_input import graph_for
+from gst.nn.own_model import call_model
 from gst.storage import files, run_folder
 from gst.storage.graph_file import pack_graph, unpack_graph
 from gst.storage.run_metrics import check_metrics
 from gst.storage.typed_file import pack_typed, unpack_typed
+from gst.train.links import LinkTask
 from gst.train.models import build_backbone
 from gst.train.run import Run
 from gst.train.settings import Batching, Training, make_config
@@ -89,6 +93,8 @@ class Result:
         scores["agreement"] = run.agreement(logits) if dense and found.agreement is None else found.agreement
         if distill:
             scores |= run.distilled_scores(keep_mask.to(run.device))
+        named = {"test": logits} | ({"dense_test": run.dense.logits} if dense else {})
+        measured = {name: task.measures(each[task.test], "test") for name, each in named.items()}
         metrics = {
             "dataset": getattr(run.data, "name", None) or "own data",
             **params,
@@ -103,6 +109,8 @@ class Result:
             **({} if found.updates is None else {"updates": found.updates}),
             "metric": task.metric,
             **scores,
+            "task": "links" if isinstance(task, LinkTask) else "nodes",
+            **({"measures": measured} if measured["test"] else {}),
             "seconds": dict(found.seconds),
         }
         if isinstance(run, TypedRun):
@@ -290,6 +298,12 @@ class Result:
             raise InputError("this result was loaded without its own model: give it to Result.load(folder, model=…)")
         return self.model
 
+    @torch.no_grad()
+    def link_scores(self, pairs: Tensor) -> Tensor:
+        """[P] the score of a link between the two nodes of each pair [2, P], by the model on the sparse graph."""
+        model = self._model().eval()
+        return link_scores(model, call_model(model, graph_for(model, self.graph)), pairs)
+
     def compile(self, layout: str = "auto", features: str = "float32") -> Compiled:
         """The model and the sparse graph bound together for inference.
 
@@ -330,6 +344,8 @@ def _empty_backbone(name: str, state: Mapping[str, Tensor], graph: Data, trainin
         raise InputError(f"{path} holds {len(state)} tensors: too few for {training.layers} layers")
     with torch.device("meta"):
         model = build_backbone(name, graph.x.shape[1], _classes(state, path), training)
+        if any(key.startswith(f"{PART}.") for key in state):
+            add_decoder(model, model.outputs, "mlp")
     for key, wanted in model.state_dict().items():
         if key in state and (state[key].shape != wanted.shape or state[key].dtype != wanted.dtype):
             raise InputError(f"{path} does not fit the model: {key} has shape {list(state[key].shape)}")

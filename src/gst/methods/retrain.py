@@ -15,10 +15,10 @@ from gst.methods.found import Found
 from gst.methods.greedy.divergence import Target
 from gst.methods.greedy.prior import EXCHANGES, NETWORKS_PER_TURN, Prior, exchange_edges
 from gst.methods.registry import register
-from gst.nn.network import Network, OwnNetwork
+from gst.nn.network import Network
 from gst.storage.cache import Content
 from gst.train.anchor import find_anchor
-from gst.train.models import reset_parameters
+from gst.train.models import reset_own_model
 from gst.train.run import Run
 from gst.train.settings import Batching, Config, Masking, Training
 from gst.train.trainer import train
@@ -151,8 +151,7 @@ def fresh_network(run: Run, keep_mask: Tensor | None, number: int, more_epochs: 
     seed = (run.training.seed + SEED_STRIDE * (number + 1)) % 2**31
     network = run.network(seed)
     with seeded(seed + 1):
-        if isinstance(network, OwnNetwork):
-            reset_parameters(network.module)
+        reset_own_model(network)
         sparse = run.subset(keep_mask)
         trainer = run.trainer(network)
         epochs = run.training.anchor_epochs + more_epochs

@@ -69,7 +69,8 @@ class WDGLT(UGS):
 
     def loss(self, masked: Masked, mask: Tensor) -> Tensor:
         task, logits = masked.run.task, masked.logits(mask)
-        apart = separation(logits, self.sample_size, self.epsilon, self.iterations, multilabel=task.multilabel)
+        outputs = logits if task.seen is None else logits[task.seen]
+        apart = separation(outputs, self.sample_size, self.epsilon, self.iterations, multilabel=task.multilabel)
         return task.loss(logits[task.train]) - self.wasserstein_weight * apart
 
     def epoch(self, masked: Masked) -> None:

@@ -11,6 +11,7 @@ from gst.base.randomness import redirect_torch_random
 from gst.base.text import shown
 from gst.nn.backbones import BACKBONES, Backbone
 from gst.nn.features import Features, as_features
+from gst.nn.links import LinkNetwork
 from gst.nn.network import NativeNetwork, Network, OwnNetwork
 from gst.nn.own_input import check_outputs
 from gst.train.settings import Training
@@ -64,6 +65,13 @@ def reset_parameters(module: nn.Module) -> None:
 
     with redirect_torch_random():
         module.apply(reset_part)
+
+
+def reset_own_model(network: Network) -> None:
+    """Initialises a network anew if its module is a user's; the caller seeds."""
+    inner = network.inner if isinstance(network, LinkNetwork) else network
+    if isinstance(inner, OwnNetwork):
+        reset_parameters(network.module)
 
 
 def find_device(name: str) -> torch.device:

@@ -35,6 +35,8 @@ DENSE: dict[str, dict[str, Any]] = {
     "digits": {"anchor_epochs": 100, "sparse_epochs": 200, "hidden": 64, "lr": 0.01},
 }
 
+LINKS: dict[str, Any] = {**_COMMON, "sparse_epochs": 200, "interval": 10, "dropout": 0.2, "weight_decay": 0.0}
+
 
 def preset(dataset: str | None, backbone: str) -> dict[str, Any]:
     """The settings that go with a published data set and this backbone; for any other name none.
@@ -42,7 +44,10 @@ def preset(dataset: str | None, backbone: str) -> dict[str, Any]:
     >>> preset("Cora", "gat"), preset("mine", "gat")
     ({'anchor_epochs': 100, 'sparse_epochs': 400, 'lr': 0.001, 'interval': 20}, {})
     """
-    name = normalise_name((dataset or "").partition(":")[0])
+    name, _, options = (dataset or "").partition(":")
+    if "task=links" in options.split(","):
+        return dict(LINKS)
+    name = normalise_name(name)
     large = next((name.removeprefix(before) for before in OGB if name.startswith(before)), "")
     if name in DENSE:
         return dict(DENSE[name])

@@ -205,7 +205,7 @@ class Run:
 
     def on(self, data: Data) -> "Run":
         """The same run on another graph."""
-        return Run(
+        return type(self)(
             data,
             backbone=self.backbone,
             model=self.model,

@@ -36,6 +36,9 @@ class Training(Config):
     lr: float = Field(default=0.001, gt=0, le=1e3, description="learning rate of Adam")
     weight_decay: float = Field(default=5e-4, ge=0, le=1e3, description="ℓ2 penalty")
     inductive: bool = Field(default=False, description="hide validation and test nodes and their edges from training")
+    decoder: Literal["dot", "mlp"] = Field(
+        default="dot", description="how links are scored: the dot product of both ends' embeddings, or a perceptron"
+    )
     seed: int = Field(default=0, ge=0, lt=2**31, description="seed of all random numbers")
     device: str = Field(default="cpu", description="torch device")
 

@@ -10,6 +10,7 @@ from torch_geometric.data import Data
 
 from gst.base.errors import DivergedError, InputError
 from gst.nn.metrics import accuracy, mean_roc_auc, micro_f1, roc_auc
+from gst.nn.ranking import binary_metrics
 
 SPLITS = ("train", "val", "test")
 METRICS = ("accuracy", "rocauc", "f1")
@@ -54,6 +55,18 @@ class Task:
     def multilabel(self) -> bool:
         """Whether a node has several yes/no labels instead of one class."""
         return self.y.dim() == 2
+
+    @property
+    def seen(self) -> Tensor | None:
+        """Ids of the answers that a search may look at; None: all."""
+        return None
+
+    def measures(self, logits: Tensor, split: str) -> dict[str, float]:
+        """Further metrics of one split's logits, from 0 to 1, where the labels are yes or no; else none."""
+        y = self.y[getattr(self, split)]
+        if self.multilabel or self.metric != "rocauc":
+            return {}
+        return binary_metrics(logits[:, 1] - logits[:, 0], y)
 
     def loss(self, logits: Tensor) -> Tensor:
         """Cross-entropy of the logits of the training nodes."""

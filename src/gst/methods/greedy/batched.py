@@ -20,7 +20,9 @@ from gst.graph.edgeset import EdgeSet
 from gst.methods.greedy.divergence import Target
 from gst.methods.greedy.network_arrays import as_lists
 from gst.methods.greedy.walk import Incidence
-from gst.nn.network import NativeNetwork, Network
+from gst.nn.backbones import Backbone
+from gst.nn.links import LinkNetwork
+from gst.nn.network import Network
 from gst.nn.recognise import TapeNetwork
 
 ROUND_SHARE = 0.04  # edges that a round takes, as a share of the kept edges plus a fortieth of all
@@ -110,7 +112,9 @@ class BatchedSearch:
     def _loss(self, keep_mask: np.ndarray) -> np.ndarray:
         """D of each node, mean over the networks."""
         sparse = self.edges.subset(torch.from_numpy(keep_mask).to(self.edges.pairs.device))
-        losses = [self.target.loss(w, n.logits(sparse)) for n, w in zip(self.networks, self.wanted, strict=True)]
+        losses = [
+            at_nodes(n, self.target.loss(w, n.logits(sparse))) for n, w in zip(self.networks, self.wanted, strict=True)
+        ]
         return torch.stack(losses).double().mean(0).cpu().numpy()
 
     def _is_candidate(self) -> np.ndarray:
@@ -129,7 +133,7 @@ class BatchedSearch:
             return np.flatnonzero(is_candidate)
         gate = torch.from_numpy(self.keep_mask).to(self.edges.loops).requires_grad_()
         losses = [
-            self.target.loss(w, n.logits(self.edges, gate)).sum()
+            at_nodes(n, self.target.loss(w, n.logits(self.edges, gate))).sum()
             for n, w in zip(self.networks, self.wanted, strict=True)
         ]
         gradient = torch.autograd.grad(torch.stack(losses).mean(), gate)[0].double().cpu().numpy()
@@ -166,11 +170,21 @@ class BatchedSearch:
         self.changed[before != self.loss] = self.round
 
 
+def at_nodes(network: Network, losses: Tensor) -> Tensor:
+    """The loss of every node; of scores of links, half of each training pair's loss is at either end."""
+    if not isinstance(network, LinkNetwork):
+        return losses
+    pairs = network.pairs
+    halves = (losses[pairs.searched] / 2).repeat(2)
+    return losses.new_zeros(pairs.num_nodes).index_add(0, pairs.ends[:, pairs.searched].flatten(), halves)
+
+
 @torch.no_grad()
 def num_hops(network: Network, edges: EdgeSet) -> int:
     """How far a change can travel: the number of times that the network passes messages."""
-    if isinstance(network, NativeNetwork):
-        return len(network.module.layers)
+    module = network.module
+    if isinstance(module, Backbone):
+        return len(module.layers)
     if isinstance(network, TapeNetwork):
         return network.tape.depth
     calls: list[int] = []

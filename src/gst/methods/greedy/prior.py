@@ -17,6 +17,7 @@ from gst.methods.greedy.divergence import Target
 from gst.methods.greedy.path import make_search
 from gst.nn.network import Network
 from gst.sparse.csr import row_sum
+from gst.train.links import LinkTask
 from gst.train.task import Task
 
 EXCHANGES = (0.5, 0.3, 0.2, 0.15, 0.1, 0.1, 0.1, 0.1)  # τ, the share of edges exchanged in each turn
@@ -34,8 +35,11 @@ class Prior:
 
     @classmethod
     def of(cls, edges: EdgeSet, logits: Tensor, task: Task) -> "Prior":
-        agreement = edge_agreement(edges, logits, task)
-        return cls(agreement, label_flow(edges, agreement, task.train), edges.num_nodes)
+        if isinstance(task, LinkTask):
+            agreement, known = link_agreement(edges, logits, task), task.pairs.ends[:, task.train].unique()
+        else:
+            agreement, known = edge_agreement(edges, logits, task), task.train
+        return cls(agreement, label_flow(edges, agreement, known), edges.num_nodes)
 
     def bonus(self, num_kept: int) -> Tensor:
         """w·a + 2·flow of every edge, in units of the divergence, with w = (N / 3k)⁵ between 0.1 and 4.
@@ -89,6 +93,16 @@ def edge_agreement(edges: EdgeSet, logits: Tensor, task: Task) -> Tensor:
         if task.multilabel:
             agreement += (1 - column[u]) * (1 - column[v])
     return agreement / probability.shape[1] if task.multilabel else agreement
+
+
+def link_agreement(edges: EdgeSet, logits: Tensor, task: LinkTask) -> Tensor:
+    """How likely the links of an edge's two ends are, by the scores of the training pairs at them."""
+    ends = task.pairs.ends[:, task.train]
+    probability = logits[task.train, 0].double().sigmoid().repeat(2)
+    total = probability.new_zeros(edges.num_nodes).index_add(0, ends.flatten(), probability)
+    count = torch.bincount(ends.flatten(), minlength=edges.num_nodes).clamp(min=1)
+    u, v = edges.pairs
+    return (total / count)[u] * (total / count)[v]
 
 
 def label_flow(edges: EdgeSet, agreement: Tensor, labelled: Tensor) -> Tensor:
