@@ -1,19 +1,19 @@
-r"""Which arcs does a trained LightGCN need? A path of removals by what each does to the scores of all users and items.
+r"""Which arcs does a trained LightGCN need? One greedy path of removals per row, merged by what each removal costs.
 
 The scores of user u are s_u = Z_I z_u, and their error, for small errors r of the embeddings, is
 
-.. math:: D = \frac12 \sum_u w_u\, r_u^\top C\, r_u + \frac12 \sum_i r_i^\top B\, r_i, \qquad
-    C = \sum_i (z_i - \bar z)(z_i - \bar z)^\top, \quad B = \sum_u w_u z_u z_u^\top
+.. math:: D = \sum_u w_u\, r_u^\top C\, r_u + \sum_i p_i\, r_i^\top B\, r_i, \qquad
+    C = \sum_i p_i (z_i - \bar z)(z_i - \bar z)^\top, \quad B = \sum_u w_u z_u z_u^\top
 
-with w_u = 1 / z_uᵀ C z_u: a shift of all scores of a user changes no ranking, and every user counts alike. Two matrices
-of D × D stand for all pairs of users and items. LightGCN is linear in its embeddings, so that the removal of arc e
-changes row i by Δ = (s_i / 2d_i − a_ij u_j) / (L + 1) at once, where u_j is what j has sent in all layers, s_i what i
-has received, and the first term comes from the degree that falls. The estimate of a removal is
+with w_u = 1 / z_uᵀ C z_u: a shift of all scores of a user changes no ranking, and every user counts alike. p_i is how
+often item i is among the best of a user: errors of items that nobody is shown do not matter. Two matrices of D × D
+stand for all pairs of users and items.
 
-.. math:: δ_e = -\frac{∂D}{∂g_e} + \frac12 Δ^\top C Δ
-
-the first term exact through all layers and degrees, the second through the target alone. Every round removes the arcs
-of lowest δ, from all over the graph but only a share of each node's, and computes everything anew on those left.
+LightGCN is linear, so row i of Z is the sum of what its neighbours send: Σ_j a_ij u_j, u_j = Σ_l (Â^l E)_j over the
+layers that are read. Of its d arcs a row keeps k with weight d / k: the weighted degrees, and with them a_ij, stay those
+of the dense graph, and the rows do not depend on each other but through u. Each row then drops, one by one, the arc
+without which its own sum is nearest to the wanted one, exactly and in O(d² D) altogether. What a row sends on counts,
+too: its error reaches its neighbours' rows with a_ki².
 """
 
 from dataclasses import dataclass
@@ -24,87 +24,71 @@ from torch import Tensor
 
 from gst.base.jit import njit
 from gst.nn.lightgcn import LightGCN, normalised
-from gst.sparse.csr import Pattern, spmm
+from gst.sparse.csr import Pattern, row_sum, spmm
 
-ROUND_SHARE = 0.05  # arcs that a round removes, of those left
-NODE_SHARE = 0.25  # of a node's arcs that a round may remove
+BEST = 50  # items of a user whose scores matter
+BLOCK = 2048  # users at once
 
 
 @dataclass(frozen=True)
-class Objective:
-    """The wanted embeddings, and the two metrics in which their errors are measured."""
+class Metric:
+    """In what the error of each row is measured: rᵀ (own_i · C + onward_i · B) r of users, B and C exchanged of items."""
 
-    wanted: Tensor  # Z on all edges
     num_users: int
-    user_weight: Tensor  # w
     of_users: Tensor  # C
     of_items: Tensor  # B
+    weight: Tensor  # w of users and p of items
 
     @classmethod
-    def of(cls, wanted: Tensor, num_users: int) -> "Objective":
-        users, items = wanted[:num_users], wanted[num_users:]
-        centred = items - items.mean(0)
-        of_users = centred.t() @ centred
+    def of(cls, embeddings: Tensor, num_users: int) -> "Metric":
+        users, items = embeddings[:num_users], embeddings[num_users:]
+        shown = relevance(users, items)
+        centred = items - shown @ items
+        of_users = (centred * shown.unsqueeze(1)).t() @ centred
         weight = 1 / (users @ of_users * users).sum(1).clamp(min=1e-12)
-        return cls(wanted, num_users, weight, of_users, (users * weight.unsqueeze(1)).t() @ users)
-
-    def metric(self, rows: Tensor) -> Tensor:
-        """[N, D] every row times its metric: w_u C or B."""
-        users = rows[: self.num_users] @ self.of_users * self.user_weight.unsqueeze(1)
-        return torch.cat([users, rows[self.num_users :] @ self.of_items])
-
-    def divergence(self, embeddings: Tensor) -> Tensor:
-        """D of embeddings."""
-        error = embeddings - self.wanted
-        return (error * self.metric(error)).sum() / 2
+        of_items = (users * weight.unsqueeze(1)).t() @ users
+        return cls(num_users, of_users, of_items, torch.cat([weight, shown]))
 
 
-def removal_order(model: LightGCN, edge_index: Tensor, num_users: int, num_kept: int) -> Tensor:
-    """The columns in the order of their removal, down to ``num_kept``."""
-    target = edge_index[1] * model.embedding.shape[0] + edge_index[0]
-    left = torch.argsort(target)
-    with torch.no_grad():
-        objective = Objective.of(
-            model.propagate(_pattern(edge_index[:, left], model), torch.ones(left.numel())), num_users
-        )
-    gone = [left[:0]]
-    while left.numel() > num_kept:
-        pattern = _pattern(edge_index[:, left], model)
-        count = min(left.numel() - num_kept, max(1, round(ROUND_SHARE * left.numel())))
-        chosen = _cheapest(removal_costs(model, pattern, objective), pattern, count)
-        gone.append(left[chosen])
-        keep = torch.ones(left.numel(), dtype=torch.bool)
-        keep[chosen] = False
-        left = left[keep]
-    return torch.cat(gone)
+def relevance(users: Tensor, items: Tensor) -> Tensor:
+    """p: the share of the best items of all users that each item is, sum 1; a tenth is spread over all."""
+    count = torch.zeros(len(items))
+    for block in users.split(BLOCK):
+        best = (block @ items.t()).topk(min(BEST, len(items))).indices.flatten()
+        count += torch.bincount(best, minlength=len(items))
+    return 0.9 * count / count.sum() + 0.1 / len(items)
 
 
-def removal_costs(model: LightGCN, pattern: Pattern, objective: Objective) -> Tensor:
-    """δ of every entry of a pattern."""
-    weight = torch.ones(pattern.nnz, requires_grad=True)
-    divergence = objective.divergence(model.propagate(pattern, weight))
-    slope = torch.autograd.grad(divergence, weight)[0]
-    with torch.no_grad():
-        return _curvature(model, pattern, objective) - slope
-
-
-def _curvature(model: LightGCN, pattern: Pattern, objective: Objective) -> Tensor:
-    """½ Δᵀ C Δ of every entry; no row of Δ is stored."""
-    values = normalised(pattern, torch.ones(pattern.nnz))
+@torch.no_grad()
+def removal_order(model: LightGCN, edge_index: Tensor, num_users: int) -> Tensor:
+    """All columns of a bipartite graph (users first) in the order of their removal."""
+    nodes = model.embedding.shape[0]
+    order = torch.argsort(edge_index[1] * nodes + edge_index[0])
+    pattern = Pattern(edge_index[1, order], edge_index[0, order], (nodes, nodes))
+    ones = torch.ones(pattern.nnz)
+    values = normalised(pattern, ones)
     state: Tensor = model.embedding
     sent = torch.zeros_like(state)
     for _ in range(model.layers):
         sent = sent + state
         state = spmm(pattern, values, state)
-    degree = torch.bincount(pattern.row, minlength=pattern.shape[0]).clamp(min=1)
-    half = spmm(pattern, values, sent) / (2 * degree.unsqueeze(1))
-    users, items = (_root(metric) for metric in (objective.of_users, objective.of_items))
-    scale = torch.cat([objective.user_weight, torch.ones(len(sent) - objective.num_users)])
-    rows = _both(half, users, items, objective.num_users)
-    columns = _both(sent, items, users, objective.num_users)  # what items send is measured at users
-    curvature = torch.empty(pattern.nnz)
-    _distances(*(part.numpy() for part in (pattern.crow, pattern.col, values, rows, columns, scale, curvature)))
-    return curvature.div_(2 * (model.layers + 1) ** 2)
+    metric = Metric.of(model.propagate(pattern, ones), num_users)
+    onward = row_sum(pattern, values.square() * metric.weight[pattern.col])  # Â is symmetric: a_ki = a_ik
+    users, items = _root(metric.of_users), _root(metric.of_items)
+    coordinates = torch.cat([sent @ users, sent @ items], 1)
+    first, second = metric.weight.sqrt(), onward.sqrt()
+    own = torch.where(torch.arange(nodes) < num_users, first, second)
+    other = torch.where(torch.arange(nodes) < num_users, second, first)
+    arrays = (pattern.crow, pattern.col, values, coordinates, own, other)
+    cost = np.empty(pattern.nnz)
+    _drop_rows(*(part.contiguous().numpy() for part in arrays), cost)
+    return order[torch.argsort(torch.from_numpy(cost), stable=True)]
+
+
+def balanced_weight(edge_index: Tensor, kept: Tensor, num_nodes: int) -> Tensor:
+    """Weight d / k of every kept column: its target's columns in all over those that stay."""
+    before, after = (torch.bincount(target, minlength=num_nodes) for target in (edge_index[1], edge_index[1, kept]))
+    return (before / after.clamp(min=1))[edge_index[1, kept]].float()
 
 
 def _root(metric: Tensor) -> Tensor:
@@ -113,41 +97,70 @@ def _root(metric: Tensor) -> Tensor:
     return (vectors * values.clamp(min=0).sqrt()).to(metric.dtype)
 
 
-def _both(rows: Tensor, of_users: Tensor, of_items: Tensor, num_users: int) -> Tensor:
-    return torch.cat([rows[:num_users] @ of_users, rows[num_users:] @ of_items])
-
-
 @njit(cache=True, nogil=True)
-def _distances(
+def _drop_rows(
     crow: np.ndarray,
     col: np.ndarray,
     values: np.ndarray,
-    rows: np.ndarray,
-    columns: np.ndarray,
-    scale: np.ndarray,
-    out: np.ndarray,
+    coordinates: np.ndarray,
+    own: np.ndarray,
+    other: np.ndarray,
+    cost: np.ndarray,
 ) -> None:
-    """scale_i ‖rows_i − a_ij columns_j‖² of every entry."""
+    """The cost of every entry: the slope of its row's error where it is dropped, made rising along the row's path."""
+    width = coordinates.shape[1]
+    longest = 0
     for i in range(crow.size - 1):
-        for entry in range(crow[i], crow[i + 1]):
-            total = np.float32(0)
-            for c in range(rows.shape[1]):
-                difference = rows[i, c] - values[entry] * columns[col[entry], c]
-                total += difference * difference
-            out[entry] = scale[i] * total
-
-
-def _cheapest(costs: Tensor, pattern: Pattern, count: int) -> Tensor:
-    """The entries of lowest cost, of every row only the cheapest share; more if that is not enough."""
-    order = torch.argsort(costs, stable=True)
-    by_row = order[torch.argsort(pattern.row[order], stable=True)]
-    rank = torch.empty_like(by_row)
-    rank[by_row] = torch.arange(pattern.nnz) - pattern.crow[pattern.row[by_row]]
-    degree = pattern.crow.diff()[pattern.row]
-    allowed = rank < (NODE_SHARE * degree).ceil()
-    return order[allowed[order]][:count]
-
-
-def _pattern(columns: Tensor, model: LightGCN) -> Pattern:
-    nodes = model.embedding.shape[0]
-    return Pattern(columns[1], columns[0], (nodes, nodes))
+        longest = max(longest, crow[i + 1] - crow[i])
+    message, norm = np.empty((longest, width), np.float32), np.empty(longest, np.float32)
+    entry, slope, size = np.empty(longest, np.int64), np.empty(longest), np.empty(longest, np.int64)
+    total, wanted, error = np.empty(width, np.float32), np.empty(width, np.float32), np.empty(width, np.float32)
+    for i in range(crow.size - 1):
+        degree = crow[i + 1] - crow[i]
+        wanted[:] = np.float32(0)
+        for k in range(degree):
+            e = crow[i] + k
+            entry[k], norm[k] = e, np.float32(0)
+            for c in range(width):
+                scale = own[i] if c < width // 2 else other[i]
+                message[k, c] = scale * values[e] * coordinates[col[e], c]
+                wanted[c] += message[k, c]
+                norm[k] += message[k, c] * message[k, c]
+        total[:] = wanted
+        before, blocks = 0.0, 0
+        for left in range(degree, 0, -1):
+            factor = np.float32(degree / (left - 1)) if left > 1 else np.float32(0)
+            base = 0.0
+            for c in range(width):
+                error[c] = factor * total[c] - wanted[c]
+                base += error[c] * error[c]
+            best, least = 0, np.inf
+            for k in range(left):
+                dot = np.float32(0)
+                for c in range(width):
+                    dot += error[c] * message[k, c]
+                after = base - 2 * factor * dot + factor * factor * norm[k]
+                if after < least:
+                    best, least = k, after
+            # drop it: its cost enters the path, which is kept rising by pooling with the costs before it
+            dropped = entry[best]
+            for c in range(width):
+                total[c] -= message[best, c]
+                message[best, c] = message[left - 1, c]
+            norm[best], entry[best] = norm[left - 1], entry[left - 1]
+            entry[left - 1] = dropped
+            slope[blocks], size[blocks] = least - before, 1
+            before = least
+            blocks += 1
+            while blocks > 1 and slope[blocks - 2] > slope[blocks - 1]:
+                merged = size[blocks - 2] + size[blocks - 1]
+                slope[blocks - 2] = (
+                    slope[blocks - 2] * size[blocks - 2] + slope[blocks - 1] * size[blocks - 1]
+                ) / merged
+                size[blocks - 2] = merged
+                blocks -= 1
+        position = degree - 1  # entries were put aside from the end, the first dropped last in the array
+        for b in range(blocks):
+            for _ in range(size[b]):
+                cost[entry[position]] = slope[b]
+                position -= 1
