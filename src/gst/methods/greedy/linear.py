@@ -10,8 +10,8 @@ often item i is among the best of a user: errors of items that nobody is shown d
 stand for all pairs of users and items.
 
 LightGCN is linear, so row i of Z is the sum of what its neighbours send: Σ_j a_ij u_j, u_j = Σ_l (Â^l E)_j over the
-layers that are read. Of its d arcs a row keeps k with weight d / k: the weighted degrees, and with them a_ij, stay those
-of the dense graph, and the rows do not depend on each other but through u. Each row then drops, one by one, the arc
+layers that are read. Of its d arcs a row keeps k with weight d / k: the weighted degrees, and with them a_ij, stay
+those of the dense graph, and the rows depend on each other only through u. Each row then drops, one by one, the arc
 without which its own sum is nearest to the wanted one, exactly and in O(d² D) altogether. What a row sends on counts,
 too: its error reaches its neighbours' rows with a_ki².
 """
@@ -32,7 +32,7 @@ BLOCK = 2048  # users at once
 
 @dataclass(frozen=True)
 class Metric:
-    """In what the error of each row is measured: rᵀ (own_i · C + onward_i · B) r of users, B and C exchanged of items."""
+    """In what the error of each row is measured: rᵀ (own · C + onward · B) r of users, B and C exchanged of items."""
 
     num_users: int
     of_users: Tensor  # C
