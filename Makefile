@@ -7,7 +7,7 @@ RAY := $(VENV)/.ray
 
 SITE := $(VENV)/.site
 
-.PHONY: demo test test-slow browser-test lint bench figures reliability fuzz clean \
+.PHONY: demo test test-slow browser-test lint bench figures reliability serving fuzz clean \
 	package docs tutorials coverage trackers release-check
 
 demo: $(STAMP)
@@ -38,6 +38,12 @@ bench: $(STAMP)
 TRIALS := PYTHONPATH=tests:tests/methods OMP_NUM_THREADS=1 $(BIN)/python -m reliability
 reliability: $(RAY)
 	@$(TRIALS)
+
+# an endpoint under load for a minute, killed half way, on a run of Deploy that is made first; JSON on stdout
+serving: $(STAMP)
+	test -e $(VENV)/served/run.json || OMP_NUM_THREADS=1 $(BIN)/gst run --dataset digits --sparsity 0.8 --out $(VENV)/served --quiet >&2
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/serving.py updates $(VENV)/served
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/serving.py load $(VENV)/served --seconds $(or $(SECONDS),60)
 
 fuzz: $(STAMP)
 	@$(TRIALS) fuzz --examples 1000000000 --seconds $(or $(SECONDS),300)

@@ -23,7 +23,7 @@ from torch.nn import functional
 
 from gst.graph.edgeset import EdgeSet
 from gst.nn.features import Features, linear
-from gst.sparse.csr import row_max, row_sum, spmm
+from gst.sparse.csr import Pattern, row_max, row_sum, spmm
 
 Norm = Literal["sum", "mean", "symmetric"]
 Score = Literal["add", "add-first", "dot"]
@@ -209,24 +209,26 @@ def along_edges(step: Step, sources: list[Tensor], edges: EdgeSet, edge_values: 
     values = adjacency.values(edge_values, diagonal, dtype)
     pattern = adjacency.pattern
     if step.kind == "attend":
-        return _attend(step, sources, edges, values)
+        return attend(step, sources, pattern, values)
     if step.norm == "sum":
         return spmm(pattern, values, sources[0])
     degree = row_sum(pattern, values)
     if step.kind == "sum":
-        sent = sources[0] if step.norm == "mean" else sources[0] * _inverse(degree).sqrt().unsqueeze(1)
+        sent = sources[0] if step.norm == "mean" else sources[0] * inverse_degree(degree).sqrt().unsqueeze(1)
         return spmm(pattern, values, sent)
-    scale = _inverse(degree)
+    scale = inverse_degree(degree)
     return sources[0] * (scale if step.norm == "mean" else scale.sqrt()).unsqueeze(1)
 
 
-def _inverse(degree: Tensor) -> Tensor:
+def inverse_degree(degree: Tensor) -> Tensor:
+    """1/d, and 0 where nothing comes in."""
     return torch.where(degree > 0, 1 / degree, 0.0)
 
 
-def _attend(step: Step, sources: list[Tensor], edges: EdgeSet, values: Tensor) -> Tensor:
+def attend(step: Step, sources: list[Tensor], pattern: Pattern, values: Tensor) -> Tensor:
+    """A step "attend" on the entries of a matrix: rows are targets, which are the first columns, columns sources."""
     query, key, value = sources
-    pattern, slope = edges.adjacency.pattern, step.numbers[0]
+    slope = step.numbers[0]
     i, j, heads = pattern.row, pattern.col, step.heads
     if step.score == "add":
         logits = functional.leaky_relu(query[i] + key[j], slope)

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from torch import nn
 from torch.nn import functional
 from torch_geometric.data import Data
-from torch_geometric.nn import APPNP, GATv2Conv, GCNConv, SAGEConv, global_mean_pool
-from torch_geometric.nn.models import GAT
+from torch_geometric.nn import APPNP, GATv2Conv, MessagePassing, SAGEConv, global_mean_pool
+from torch_geometric.nn.models import GAT, GCN, GIN, GraphSAGE
 from torch_geometric.utils import k_hop_subgraph
 
 import gst
@@ -21,6 +21,7 @@ from gst import InputError
 from gst.inference.serving import make_engine
 from gst.inference.serving.engine import NativeEngine
 from gst.inference.serving.module_engine import ModuleEngine, count_hops
+from gst.inference.serving.tape_engine import TapeEngine
 from gst.nn.backbones import BACKBONES
 
 SHAPES = (
@@ -178,11 +179,11 @@ def test_bad_nodes_and_features_get_one_line():
 
 
 class Propagating(nn.Module):
-    """Several hops in one layer."""
+    """Several hops in one layer, and a maximum, which no kernel computes."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.first, self.spread = GCNConv(5, 3), APPNP(K=2, alpha=0.1)
+        self.first, self.spread = SAGEConv(5, 3, aggr="max"), APPNP(K=2, alpha=0.1)
 
     def forward(self, x: torch.Tensor, edge_index: torch.Tensor) -> torch.Tensor:
         return self.spread(self.first(x, edge_index).relu(), edge_index)
@@ -208,7 +209,45 @@ class WithEdgeFeatures(nn.Module):
         return functional.elu(self.conv(data.x, data.edge_index, data.edge_attr))
 
 
-@pytest.mark.parametrize("make", [lambda: GAT(5, 8, 2, 3), Propagating, Everything, WithEdgeFeatures])
+STACKS = {
+    "gcn, batch norm, jumping knowledge": lambda f: GCN(f, 8, 3, 3, norm="batch", jk="cat"),
+    "gat": lambda f: GAT(f, 8, 2, 3, heads=2),
+    "gatv2": lambda f: GAT(f, 8, 2, 3, v2=True),
+    "gin": lambda f: GIN(f, 8, 2, 3),
+    "sage, sum": lambda f: GraphSAGE(f, 8, 3, 3, aggr="sum"),
+    "sage, mean, max of layers": lambda f: GraphSAGE(f, 8, 3, 3, jk="max"),
+}
+
+
+@pytest.mark.parametrize("name", STACKS)
+@pytest.mark.parametrize("kind", [{}, {"directed": True, "loops": True}])
+@pytest.mark.parametrize("thin", [False, True])
+def test_recognised_models_run_without_pyg(name, kind, thin, monkeypatch):
+    torch.manual_seed(0)
+    data = random_graph(nodes=60, edges=60, features=30, **kind)
+    data.x = data.x * (torch.rand_like(data.x) < (0.05 if thin else 1))
+    model = STACKS[name](30).eval()
+    engine = make_engine(model, data)
+    assert isinstance(engine, TapeEngine) and engine.native
+    fresh, nodes = torch.randn(2, 30), torch.tensor([20, 8])
+    with torch.no_grad():
+        expected = model(data.x, data.edge_index)
+        changed = model(data.x.index_copy(0, nodes, fresh), data.edge_index)[nodes]
+
+    def never(*args, **kwargs):
+        raise AssertionError("PyG was called")
+
+    monkeypatch.setattr(MessagePassing, "propagate", never)
+    for asked in ([3], [59, 0, 3, 3], list(range(60))):
+        assert_close(engine(asked), expected[asked])
+    assert_close(engine(nodes, x=fresh), changed)
+    assert_close(engine(nodes), expected[nodes])
+    assert engine([]).shape == (0, 3)
+    reached, *_ = k_hop_subgraph(3, engine.hops, data.edge_index, num_nodes=60)
+    assert engine.reads(3).nodes == len(reached) < 60
+
+
+@pytest.mark.parametrize("make", [Propagating, Everything, WithEdgeFeatures])
 @pytest.mark.parametrize("kind", [{}, {"directed": True, "loops": True, "duplicates": True}])
 def test_other_modules_run_on_the_extracted_field(make, kind):
     torch.manual_seed(0)
@@ -233,7 +272,7 @@ def test_other_modules_run_on_the_extracted_field(make, kind):
     if isinstance(model, Everything):
         assert engine.hops is None and engine.reads(3).nodes == 60
     else:
-        assert engine.hops == count_hops(model, data) == {GAT: 2, Propagating: 3, WithEdgeFeatures: 1}[type(model)]
+        assert engine.hops == count_hops(model, data) == {Propagating: 3, WithEdgeFeatures: 1}[type(model)]
         assert engine.reads(3).nodes < 60
 
 
@@ -242,5 +281,5 @@ def test_results_have_engines():
     result = gst.sparsify(data, sparsity=0.5, hidden=8, anchor_epochs=2, sparse_epochs=2, cache=False)
     engine = result.engine(products=True)
     assert_close(engine(range(40)), answers(result.model, result.graph))
-    with pytest.raises(InputError, match="for native models"):
+    with pytest.raises(InputError, match="for gst's own backbones"):
         make_engine(GAT(5, 8, 2, 3), data, products=True)

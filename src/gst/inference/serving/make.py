@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from os import PathLike
 
 import numpy as np
+import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
@@ -18,8 +19,10 @@ from gst.inference.serving.living import Living
 from gst.inference.serving.module_engine import ModuleEngine
 from gst.inference.serving.state import State
 from gst.inference.serving.stored import EngineFile, read_living, read_module, read_native
+from gst.inference.serving.tape_engine import TapeEngine
 from gst.nn.backbones import Backbone
 from gst.nn.features import as_features
+from gst.nn.recognise import native
 
 MMAP = "mmap"  # features=: those in the file of the engine itself, mapped
 
@@ -45,8 +48,8 @@ def make_engine(
     """An engine for any model and any graph; see :meth:`gst.Result.engine`."""
     if not is_native(model):
         if features is not None or products or decisions is not None:
-            raise InputError("features=, products= and updates= are for native models: this one reads graph.x")
-        return ModuleEngine(model, graph)
+            raise InputError("features=, products= and updates= are for gst's own backbones: this model reads graph.x")
+        return of_module(model, graph)
     assert isinstance(model, Backbone)
     shape = (int(graph.num_nodes), model.stack[0].weight.shape[0])
     x = pack_features(as_features(graph.x.cpu())) if features is None else mapped(features, *shape)
@@ -60,6 +63,13 @@ def make_engine(
         kept, scores = decisions.keep_mask.numpy(), decisions.scores.double().numpy()
         engine.living = Living(Base.of(decisions.edges, kept, scores, logits, decisions.multilabel), state)
     return engine
+
+
+def of_module(model: nn.Module, graph: Data) -> ModuleEngine:
+    """An engine for a model of the user's: in kernels if it is recognised, else by calling it."""
+    graph = graph.cpu() if graph.is_cuda else graph
+    network = None if any(p.dtype != torch.float32 for p in model.parameters()) else native(model, graph)
+    return ModuleEngine(model, graph) if network is None else TapeEngine(model, graph, network)
 
 
 def load_engine(
@@ -88,7 +98,7 @@ def load_engine(
     if file.metadata["kind"] == "module":
         if model is None or features is not None:
             raise InputError(f"{file.path} holds the weights of a module, not its code: load_engine(path, model=…)")
-        return ModuleEngine(model, read_module(file, model))
+        return of_module(model, read_module(file, model))
     if model is not None:
         raise InputError(f"{file.path} holds its whole network: call load_engine(path) without a model")
     others = None

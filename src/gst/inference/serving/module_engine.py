@@ -13,6 +13,7 @@ from torch_geometric.nn import MessagePassing
 
 from gst.base.arguments import as_path
 from gst.base.errors import InputError
+from gst.graph.edgeset import EdgeSet
 from gst.inference.serving.arrays import Rows
 from gst.inference.serving.engine import Engine, Ids, Reads, as_ids, out_of_range
 from gst.inference.serving.field import receptive_field
@@ -41,13 +42,22 @@ class ModuleEngine(Engine):
         self.graph = graph_for(self.model, graph.cpu() if graph.is_cuda else graph)
         self.num_nodes = int(graph.num_nodes)
         self.inputs = int(graph.x.shape[1])
+        self.hops: int | None = None
+        self._prepare()
+
+    @property
+    def edges(self) -> EdgeSet:
+        """The edges of the graph, numbered."""
+        return EdgeSet.from_edge_index(self.graph.edge_index, self.num_nodes, self.graph.get("edge_weight"))
+
+    def _prepare(self) -> None:
+        """Sorts the columns by target, and tries whether answers from a part of the graph are right."""
         target = self.graph.edge_index[1]
         self._columns = torch.sort(target, stable=True).indices
-        start = torch.cat(
-            [torch.zeros(1, dtype=torch.long), torch.bincount(target, minlength=self.num_nodes).cumsum(0)]
-        )
+        counts = torch.bincount(target, minlength=self.num_nodes)
+        start = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
         self._rows: Rows = fixed(start.numpy(), self.graph.edge_index[0, self._columns].int().numpy())
-        self.hops: int | None = count_hops(self.model, self.graph)
+        self.hops = count_hops(self.model, self.graph)
         if not self._local_answers_hold():
             self.hops = None
 
