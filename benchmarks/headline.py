@@ -66,15 +66,18 @@ def measure(path: Path, datasets: list[str], seeds: int) -> None:
 
 
 def table(path: Path) -> str:
-    """Markdown, one row per data set."""
-    rows = [row for row in measurements(path).rows() if not age(row)]
+    """Markdown, one row per data set; it says so if a method's runs are not all by current code: then those before."""
+    every = measurements(path).rows()
     lines = []
-    for dataset in dict.fromkeys(row["dataset"] for row in rows):
-        cells = [dataset]
+    for dataset in dict.fromkeys(row["dataset"] for row in every):
+        cells, old = [], False
         for method, score in SHOWN.values():
-            values = [float(row[score]) for row in rows if (row["dataset"], row["method"]) == (dataset, method)]
+            rows = [row for row in every if (row["dataset"], row["method"]) == (dataset, method)]
+            before = [row for row in rows if age(row)]
+            values = [float(row[score]) for row in before or rows]
             cells.append(str(Stat.of(values)) if len(values) > 1 else "–")
-        lines.append(cells)
+            old = old or bool(before)
+        lines.append([f"{dataset}, earlier code" if old else dataset, *cells])
     return markdown_table(["data, GCN", *SHOWN], lines)
 
 
