@@ -60,3 +60,11 @@ def test_shares_by_relation_and_protected_relations(saved):
 def test_what_has_no_effect_is_refused(saved, words, reason):
     ran = call("run", "--dataset", saved, *words, *QUICK)
     assert isinstance(ran.exception, gst.InputError) and reason in str(ran.exception)
+
+
+@pytest.mark.slow
+def test_the_demo_has_a_typed_graph():
+    ran = call("demo", "--typed", "--quiet", "--json")
+    metrics = json.loads(ran.stdout)
+    assert set(metrics) == {"gst", "deploy", "local-similarity", "random"}
+    assert metrics["deploy"]["test"] > metrics["random"]["test"] + 20

@@ -5,6 +5,7 @@ import torch
 
 import gst
 from gst.graph.typed import TypedEdges
+from gst.methods.criteria.typed import topology_by_relation
 from gst.storage.cache import Cache, fingerprint
 from typed_graphs import QUICK, library
 
@@ -119,3 +120,23 @@ def test_another_graph_has_another_fingerprint() -> None:
     data, other = library(), library()
     other["author", "writes", "paper"].edge_attr[0] = 7
     assert fingerprint(data) == fingerprint(library()) != fingerprint(other)
+
+
+def test_topology_by_relation_is_resistance_within_each_relation() -> None:
+    edges = TypedEdges.from_hetero(library())
+    ones = torch.ones(edges.num_edges)
+    found = topology_by_relation(edges, ones, matrix="laplacian", eigenpairs="all")
+    for relation in range(4):
+        ids = (edges.edge_relation == relation).nonzero().flatten()
+        u, v = edges.pairs[:, ids]
+        laplacian = torch.zeros(edges.num_nodes, edges.num_nodes, dtype=torch.float64)
+        for i, j in {(min(a, b), max(a, b)) for a, b in zip(u.tolist(), v.tolist(), strict=True)}:
+            laplacian[i, i] += 1
+            laplacian[j, j] += 1
+            laplacian[i, j] = laplacian[j, i] = -1
+        inverse = torch.linalg.pinv(laplacian)
+        expected = inverse[u, u] + inverse[v, v] - 2 * inverse[u, v]
+        assert torch.allclose(found[ids], expected / expected.mean(), rtol=0.6) and float(
+            found[ids].mean()
+        ) == pytest.approx(1)
+        assert torch.corrcoef(torch.stack([found[ids], expected]))[0, 1] > 0.9 or expected.std() < 1e-6

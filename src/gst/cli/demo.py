@@ -46,7 +46,8 @@ def demo(
         print_json({name: result.metrics for name, result in results.items()})
     else:
         console.comparison({name: result.metrics for name, result in results.items()})
-        console.say(reads_line(deployed.metrics["answers"]), *NEXT.splitlines())
+        if not typed:
+            console.say(reads_line(deployed.metrics["answers"]), *NEXT.splitlines())
 
 
 def reads_line(answers: dict[str, Any]) -> str:

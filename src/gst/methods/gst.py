@@ -13,6 +13,7 @@ from gst.base.versions import method_version
 from gst.methods.criteria.balance import combine
 from gst.methods.criteria.semantic import semantic_scores
 from gst.methods.criteria.topology import topology_scores
+from gst.methods.criteria.typed import topology_by_relation
 from gst.methods.dynamic import DynamicSparsifier, SparsePhase, edge_weights
 from gst.methods.found import Found
 from gst.methods.registry import register
@@ -20,6 +21,7 @@ from gst.storage.cache import Content
 from gst.train.anchor import Anchor, find_anchor
 from gst.train.run import Run
 from gst.train.settings import Batching, Config, Masking, Training, Updates
+from gst.train.typed_run import TypedRun
 
 
 class Criteria(Config):
@@ -130,7 +132,11 @@ class GST(DynamicSparsifier):
 
         def make() -> Content:
             start = time.perf_counter()
-            scores = topology_scores(run.view, run.of_view(anchor.mask), **arguments)
+            mask = run.of_view(anchor.mask)
+            if isinstance(run, TypedRun) and run.scope == "relation":
+                scores = topology_by_relation(run.edges, mask, **arguments)
+            else:
+                scores = topology_scores(run.view, mask, **arguments)
             return {"scores": scores}, {"seconds": time.perf_counter() - start}
 
         masking = self.config(Masking, run.data).model_dump()

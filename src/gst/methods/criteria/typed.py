@@ -1,12 +1,14 @@
 """Scores of topology on a typed graph: on all relations as one graph, or on each alone."""
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from gst.graph.edgeset import EdgeSet
 from gst.graph.typed import TypedEdges
+from gst.methods.criteria.topology import topology_scores
 
 Score = Callable[[EdgeSet], Tensor]
 
@@ -27,6 +29,18 @@ def typed_scores(score: Score, edges: TypedEdges, scope: str) -> Tensor:
             graph, edge, ids = edges.simple_of(relation)
             scores[ids] = ranks(score(graph).double()[edge])
     return scores
+
+
+def topology_by_relation(edges: TypedEdges, mask: Tensor, **arguments: Any) -> Tensor:
+    """φ_topo of every edge in the graph of its own relation, divided by the mean of that relation."""
+    total = torch.zeros(edges.num_edges, dtype=torch.float64, device=edges.pairs.device)
+    for relation, count in enumerate(edges.counts.tolist()):
+        if count:
+            graph, edge, ids = edges.simple_of(relation)
+            weight = mask.new_zeros(graph.num_edges).index_add(0, edge, mask[ids].detach())
+            scores = topology_scores(graph, weight, **arguments).to(total.device)[edge]
+            total[ids] = scores / scores.mean().clamp(min=1e-300)
+    return total
 
 
 def ranks(scores: Tensor) -> Tensor:
