@@ -64,7 +64,7 @@ FIRST = {
     "drift": ["--epochs", "1", "--share", "0.1"],
 }
 # of two values the last one counts: these commands have no short valid calls
-LAST = {"bench": ["--profile", "smoke", "--limit", "0"], "demo": ["--sparsity", "2"]}
+LAST = {"bench": ["--profile", "smoke", "--limit", "0"], "demo": ["--sparsity", "2"], "warmup": ["--help"]}
 
 
 # one valid call of every kind of work
