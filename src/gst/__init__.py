@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from gst.api.sparsify import sparsify
     from gst.base.errors import (
         AgreementWarning,
+        CostWarning,
         DamagedError,
         DataWarning,
         DivergedError,
@@ -69,6 +70,7 @@ __all__ = [
     "Attribution",
     "Callback",
     "Checkpoint",
+    "CostWarning",
     "DSpar",
     "DamagedError",
     "DataWarning",
@@ -125,6 +127,7 @@ _HOME = {  # the module of every public name; all others are methods
     **dict.fromkeys(
         (
             "AgreementWarning",
+            "CostWarning",
             "DamagedError",
             "DataWarning",
             "DivergedError",

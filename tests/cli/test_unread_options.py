@@ -195,6 +195,7 @@ def test_what_a_data_set_brings_along_counts():
 def test_every_argument_of_every_method_is_an_option_with_a_help_text():
     for name, method in METHODS.items():
         for argument, parameter in inspect.signature(method).parameters.items():
-            if argument not in ("model", "cache", "callbacks", "checkpoint", "sparsity", "keep", "backbone"):
+            elsewhere = ("model", "head", "output", "cache", "callbacks", "checkpoint", "sparsity", "keep", "backbone")
+            if argument not in elsewhere:
                 kind, text, _ = method_options()[argument]
                 assert kind in (int, float, bool, str) and len(text.split(" [")[0]) > 3, (name, argument, parameter)

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from torch import Tensor
 from torch_geometric.data import Data
 
 from gst.base.errors import InputError
@@ -12,8 +11,8 @@ from gst.base.modes import plain_torch
 from gst.base.randomness import seeded
 from gst.graph.edgeset import EdgeSet
 from gst.methods.result import Result
+from gst.nn.feature_changes import dropped, shuffled
 from gst.nn.network import Network
-from gst.sparse.layouts import entries, is_sparse
 from gst.train.links import refuse_links
 from gst.train.models import build_network
 from gst.train.task import Task
@@ -68,47 +67,6 @@ def drift(
             row = {"change": f"trained on, {name} graph", "amount": count}
             rows.append({**row, **_compare(network, task, dense, sparse)})
     return rows
-
-
-def dropped(x: Tensor, share: float, seed: int) -> Tensor:
-    """``x`` with a random share of its columns set to 0."""
-    columns = _columns(x, share, seed)
-    if is_sparse(x):
-        row, column, value = entries(x)
-        return _sparse(row, column, value.masked_fill(torch.isin(column, columns), 0), x)
-    changed = x.clone()
-    changed[:, columns] = 0
-    return changed
-
-
-def shuffled(x: Tensor, share: float, seed: int) -> Tensor:
-    """``x`` with a random share of its columns permuted over the nodes, each column independently."""
-    columns = _columns(x, share, seed)
-    generator = torch.Generator().manual_seed(seed + 1)
-    if not is_sparse(x):
-        changed = x.clone()
-        for column in columns.tolist():
-            changed[:, column] = x[torch.randperm(x.shape[0], generator=generator), column]
-        return changed
-    row, column_of, value = entries(x)
-    by_column = torch.sort(column_of, stable=True).indices
-    start = torch.searchsorted(column_of[by_column], torch.arange(x.shape[1] + 1)).tolist()
-    for column in columns.tolist():
-        stored = by_column[start[column] : start[column + 1]]
-        # the inverse permutation: the row that receives the value of each old row
-        row[stored] = torch.randperm(x.shape[0], generator=generator).argsort()[row[stored]]
-    return _sparse(row, column_of, value, x)
-
-
-def _sparse(row: Tensor, column: Tensor, value: Tensor, like: Tensor) -> Tensor:
-    return torch.sparse_coo_tensor(torch.stack([row, column]), value, like.shape).to_sparse_csr()
-
-
-def _columns(x: Tensor, share: float, seed: int) -> Tensor:
-    if not 0 <= share <= 1:
-        raise InputError(f"share {share} is outside [0, 1]: it is the share of features that change")
-    order = torch.randperm(x.shape[1], generator=torch.Generator().manual_seed(seed))
-    return order[: round(share * x.shape[1])]
 
 
 def both_graphs(result: Result, data: Data) -> tuple[EdgeSet, EdgeSet]:

@@ -80,6 +80,10 @@ class DataWarning(UserWarning):
     """
 
 
+class CostWarning(UserWarning):
+    """A search takes long, because the model is not one that the kernels know."""
+
+
 class InterruptedRunError(GSTError):
     """Work stopped by a signal; with a checkpoint, its state is on disk.
 

@@ -22,7 +22,7 @@ from gst.nn.backbones import BACKBONES, Backbone
 from gst.train.links import has_links
 
 # arguments of methods that commands have as options of their own, or that no command line can give
-_ELSEWHERE = ("sparsity", "keep", "backbone", "model", "cache", "callbacks", "checkpoint")
+_ELSEWHERE = ("sparsity", "keep", "backbone", "model", "head", "output", "cache", "callbacks", "checkpoint")
 DEFAULT_METHOD = "deploy"
 
 

@@ -19,6 +19,7 @@ from torch_geometric.data import Data
 
 from gst.base.errors import InputError
 from gst.base.text import shown
+from gst.graph.adjacency_input import restricted
 from gst.graph.numbering import LOOP, kept_columns, kept_pairs, number_edges
 from gst.graph.select import budget, exchange
 from gst.graph.shared_select import shared_top_k
@@ -166,7 +167,7 @@ class EdgeSet:
 
     def sparse_graph(self, data: Data, keep_mask: Tensor) -> Data:
         """``data`` with the kept columns only: all edge-level attributes are filtered, no node is renumbered."""
-        graph = data.edge_subgraph(self.columns[self.to_columns(keep_mask, True)].to(data.edge_index.device))
+        graph = restricted(data, self.columns[self.to_columns(keep_mask, True)].to(data.edge_index.device))
         graph.num_nodes = self.num_nodes
         return graph
 

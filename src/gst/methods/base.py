@@ -190,6 +190,11 @@ class Sparsifier(BaseTransform):
         return {name: value for config in configs for name, value in config.model_dump().items()} | self.options
 
     @property
+    def model_options(self) -> dict[str, Any]:
+        """What is to be known of a trained model: the arguments ``head`` and ``output`` of a run."""
+        return {}
+
+    @property
     def counts_by(self) -> By:
         """What counts as an edge of an undirected graph."""
         return "pairs" if self.max_degree is None else "arcs"
@@ -220,6 +225,7 @@ class Sparsifier(BaseTransform):
             backbone=self.backbone,
             model=self.model,
             trained=self.takes_trained_model and self.model is not None,
+            **self.model_options,
             training=self.config(Training, data),
             batching=self.config(Batching, data),
             by=self.counts_by,

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, replace
+from math import isnan
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -83,7 +84,7 @@ class Result:
         keep_mask, logits = found.keep_mask.cpu(), found.logits.to(run.device)
         num_kept = int(keep_mask.sum())
         test = task.score(logits[task.test], "test") if found.test is None else found.test
-        scores: dict[str, Any] = {"val": found.val, "test": test}
+        scores: dict[str, Any] = {"val": found.val, "test": test}  # NaN without labels
         if retrain and found.fresh:
             scores |= {"retrain_val": found.val, "retrain_test": test}
         elif retrain:
@@ -108,7 +109,8 @@ class Result:
             "max_degree": run.max_degree,
             **({} if found.updates is None else {"updates": found.updates}),
             "metric": task.metric,
-            **scores,
+            **({"head": task.head} if run.trained else {}),
+            **{name: None if value is not None and isnan(value) else value for name, value in scores.items()},
             "task": "links" if isinstance(task, LinkTask) else "nodes",
             **({"measures": measured} if measured["test"] else {}),
             "seconds": dict(found.seconds),

@@ -41,8 +41,7 @@ def lowered(recorder: Recorder, layer: nn.Module) -> Callable[..., Tensor]:
         if isinstance(layer, MessagePassing):
             if layer.flow != "source_to_target" or getattr(layer, "cached", False):
                 raise NotNativeError(f"has a {type(layer).__name__} with flow or cached set")
-            _check_index(recorder, given.pop("edge_index", None))
-            weight = given.pop("edge_weight", None)
+            weight = _check_index(recorder, given.pop("edge_index", None), given.pop("edge_weight", None))
             if weight is not None and weight is not recorder.graph.get("edge_weight"):
                 raise NotNativeError("computes its own edge weights")
             if type(layer) in _COUNTING:
@@ -54,12 +53,15 @@ def lowered(recorder: Recorder, layer: nn.Module) -> Callable[..., Tensor]:
     return forward
 
 
-def _check_index(recorder: Recorder, index: object) -> None:
+def _check_index(recorder: Recorder, index: object, weight: object) -> object:
+    """Refuses other edges than those of the graph; returns the weights that come with them."""
     graph = recorder.graph
-    if index is None or index is not graph.get("edge_index"):
-        own = graph.edge_index
-        if not (isinstance(index, Tensor) and index.layout == torch.strided and torch.equal(index, own)):
-            raise NotNativeError("changes the edges before a layer")
+    if index is not None and index is graph.get("adj_t"):
+        return graph.get("edge_weight") if weight is None else weight
+    plain = isinstance(index, Tensor) and index.layout == torch.strided
+    if index is graph.edge_index or (plain and torch.equal(index, graph.edge_index)):  # type: ignore[arg-type]
+        return weight
+    raise NotNativeError("changes the edges before a layer")
 
 
 def _sums(layer: MessagePassing) -> None:

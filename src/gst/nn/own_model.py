@@ -28,6 +28,7 @@ from torch_geometric.utils.num_nodes import maybe_num_nodes
 
 from gst.base.errors import InputError
 from gst.base.randomness import redirect_torch_random, seeded
+from gst.graph.adjacency_input import adjacency_like
 
 TOLERANCE = 1e-4  # of check_model: float32 sums depend on their order
 LARGE = 20_000  # columns that check_model uses at most
@@ -49,6 +50,8 @@ def call_model(model: nn.Module, data: Data) -> Tensor:
             with redirect_torch_random():
                 return model(data)
     known = {"num_nodes": data.num_nodes, **data.to_dict()}
+    if "adj_t" not in known and any(p.name == "adj_t" for p in required) and "edge_index" in known:
+        known["adj_t"] = adjacency_like(None, data)
     for name in (p.name for p in required if p.name not in known):
         raise InputError(f"{type(model).__name__}.forward needs {name!r}, but data has only {', '.join(sorted(known))}")
     with redirect_torch_random():

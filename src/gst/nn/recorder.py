@@ -12,11 +12,12 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 from torch_geometric.data import Data
 
+from gst.base.errors import InputError
 from gst.graph.edgeset import EdgeSet
 from gst.nn.tape import Diagonal, Norm, Score, Step, along_edges
 
 
-class NotNativeError(Exception):
+class NotNativeError(InputError):
     """A model does something that no step describes."""
 
 

@@ -43,7 +43,7 @@ class _Metrics(BaseModel):
     directed: bool
     by: Literal["pairs", "arcs"] | None = None
     updates: Count | None = None
-    metric: Literal["accuracy", "rocauc", "f1"]
+    metric: Literal["accuracy", "rocauc", "f1"] | None
     scores: dict[str, Score]
     seconds: dict[str, Positive] = Field(default_factory=dict)
     inference: _Inference | None = None
@@ -53,7 +53,9 @@ class _Metrics(BaseModel):
 def check_metrics(metrics: dict[str, Any], path: Path) -> None:
     """Refuses the first value that is missing, of the wrong type or out of range, with one line."""
     try:
-        checked = _Metrics(**{**metrics, "scores": {name: metrics[name] for name in SCORES if name in metrics}})
+        checked = _Metrics(
+            **{**metrics, "scores": {name: metrics[name] for name in SCORES if metrics.get(name) is not None}}
+        )
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(shown(part, 40) for part in first["loc"] if part != "scores")

@@ -38,7 +38,7 @@ class LinkTask(Task):
         train, val, test = ((split == number).nonzero().flatten() for number in range(len(SPLITS)))
         known = Keys.of(torch.cat([data.edge_index.cpu(), parts[0]], 1))
         pairs = Pairs(torch.cat(parts, 1), train, (label == 0) & (split == 0), known, nodes)
-        return cls(label.unsqueeze(1), train, val, test, width, "rocauc", pairs)
+        return cls(label.unsqueeze(1), train, val, test, width, "rocauc", pairs, head="labels")
 
     @property
     def seen(self) -> Tensor:

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
+from torch_geometric.nn import GAE
 
 from gst.base import distributed
 from gst.base.errors import InputError
@@ -19,10 +20,11 @@ from gst.graph.cap import Cap
 from gst.graph.edgeset import By, EdgeSet, check_graph
 from gst.graph.partition import partition
 from gst.nn import pyg_loaders
-from gst.nn.backbones import BACKBONES
+from gst.nn.backbones import BACKBONES, Backbone
 from gst.nn.features import as_features
 from gst.nn.masker import Masker
-from gst.nn.network import Network
+from gst.nn.network import NativeNetwork, Network
+from gst.nn.trained import TrainedNetwork
 from gst.sparse.layouts import is_sparse, stored_values
 from gst.storage.cache import BaseCache, Content, as_cache, fingerprint
 from gst.storage.checkpoint import BaseCheckpoint, NoCheckpoint
@@ -32,7 +34,7 @@ from gst.train.batches import Batches, make_batches
 from gst.train.footprint import training_memory
 from gst.train.models import build_network, check_model, find_device, reset_parameters
 from gst.train.settings import Batching, Training
-from gst.train.task import Task
+from gst.train.task import Task, task_of
 from gst.train.trainer import Teacher, Trainer, Watcher, silent, train
 
 
@@ -54,7 +56,10 @@ class Run:
         data: a PyG ``Data`` with x, y, edge_index and the three split masks.
         backbone: the network to train, by name.
         model: the user's own network instead.
-        trained: take ``model`` as it is for the dense network, instead of training a copy of it.
+        trained: take ``model`` as it is for the dense network, instead of training a copy of it; then no labels are
+            needed.
+        head: what the outputs of a trained model mean, see :func:`~gst.train.task.task_of`.
+        output: which part of what a trained model returns holds its answers.
         training: how to train.
         batching: what a training step sees.
         by: what counts as an edge of an undirected graph, a pair or an arc; it changes no training on all edges.
@@ -71,6 +76,8 @@ class Run:
         backbone: str = "gcn",
         model: nn.Module | None = None,
         trained: bool = False,
+        head: str = "auto",
+        output: int | str | None = None,
         training: Training | None = None,
         batching: Batching | None = None,
         by: By = "pairs",
@@ -91,10 +98,11 @@ class Run:
         self.training = training or Training()
         self.batching = batching or Batching()
         self._check_batching()
+        self.head, self.output = head, output
+        self.device = find_device(self.training.device)
         task = self.make_task()
         self._num_classes = task.num_classes
         self.check_memory()
-        self.device = find_device(self.training.device)
         self.edges = self.make_edges(by).to(self.device)
         self.task = task.to(self.device)
         self.x: Any = self.make_features()
@@ -113,14 +121,15 @@ class Run:
         return BACKBONES.resolve(backbone)
 
     def make_task(self) -> Task:
-        return Task.from_data(self.data)
+        return self._trained_task() if self.trained else Task.from_data(self.data)
 
     def make_edges(self, by: By) -> EdgeSet:
         return EdgeSet.from_data(self.data, by)
 
     def make_features(self) -> Any:
         """The features as networks and the masker take them."""
-        return as_features(self.data.x.to(self.device))
+        x = self.data.get("x")  # a trained model may do without
+        return torch.zeros(self.edges.num_nodes, 0) if x is None else as_features(x.to(self.device))
 
     def new_masker(self, hidden: int, deviation: float) -> Masker:
         """A freshly initialised Ψ; the caller seeds."""
@@ -128,9 +137,28 @@ class Run:
 
     def make_network(self) -> Network:
         """A new network; the caller seeds."""
+        if self.trained and self.model is not None:
+            return self._as_it_is()
         return build_network(self.model, self.backbone, self.data, self.task.num_classes, self.training, x=self.x)
 
     # ---- the same for all
+
+    def _trained_task(self) -> Task:
+        """The task of the model at hand, by its outputs."""
+        assert self.model is not None
+        network = self._as_it_is()
+        outputs = network.outputs if isinstance(network, TrainedNetwork) else network.module.outputs
+        encodes = isinstance(getattr(self.model, "_orig_mod", self.model), GAE)
+        return task_of(self.data, self.head, int(outputs), type(self.model).__name__, encodes=encodes)  # type: ignore[arg-type]
+
+    def _as_it_is(self) -> "TrainedNetwork | NativeNetwork":
+        """A copy of the user's trained model on the graph."""
+        assert self.model is not None
+        if isinstance(self.model, Backbone):
+            network = build_network(self.model, self.backbone, self.data, None, self.training)
+            assert isinstance(network, NativeNetwork)
+            return network
+        return TrainedNetwork(self.model, self.data, self.output, self.device)
 
     def _check_batching(self) -> None:
         batch = self.batching.batch
@@ -289,6 +317,8 @@ class Run:
         self, keep_mask: Tensor | None, phase: str, teacher: Teacher | None = None
     ) -> tuple[Network, dict[str, float]]:
         """A model from scratch on these edges (None: all), E + D epochs; its ``{phase}_val`` and ``{phase}_test``."""
+        if self.task.metric is None:
+            raise InputError("data has no labels and split to train with: leave out retrain and distill")
         network = self.network()
         edges = self.subset(keep_mask)
         epochs = self.training.anchor_epochs + self.training.sparse_epochs

@@ -1,7 +1,8 @@
 """What a graph is trained for: labels, splits, loss, score and the divergence between two outputs."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import combinations
+from math import nan
 
 import torch
 from torch import Tensor
@@ -9,6 +10,8 @@ from torch.nn import functional
 from torch_geometric.data import Data
 
 from gst.base.errors import DivergedError, InputError
+from gst.nn import heads
+from gst.nn.heads import Head
 from gst.nn.metrics import accuracy, mean_roc_auc, micro_f1, roc_auc
 from gst.nn.ranking import binary_metrics
 
@@ -25,7 +28,14 @@ class Task:
     val: Tensor
     test: Tensor
     num_classes: int  # outputs of a model: classes, or labels
-    metric: str  # "accuracy", "rocauc" or, of several labels, "f1"
+    metric: str | None  # "accuracy", "rocauc" or, of several labels, "f1"; None: there is nothing to score with
+    head: Head = field(default="classes", kw_only=True)  # what the outputs mean
+
+    @classmethod
+    def unlabelled(cls, nodes: int, outputs: int, head: Head) -> "Task":
+        """No labels, no splits: answers can be compared with each other only."""
+        none = torch.zeros(0, dtype=torch.long)
+        return cls(torch.full((nodes,), -1), none, none, none, outputs, None, head=head)
 
     @classmethod
     def from_data(cls, data: Data) -> "Task":
@@ -41,7 +51,7 @@ class Task:
         if y.dim() == 2:
             _check_labels(y[torch.cat(list(ids.values()))], y[ids["train"]], metric)
             y = y.nan_to_num(nan=-1).long()  # only nodes of no split are left
-            return cls(y, ids["train"], ids["val"], ids["test"], y.shape[1], metric)
+            return cls(y, ids["train"], ids["val"], ids["test"], y.shape[1], metric, head="labels")
         if y[ids["train"]].unique().numel() < 2:
             raise InputError("the training nodes all have one class: at least two classes are needed")
         if metric == "f1":
@@ -66,6 +76,8 @@ class Task:
         y = self.y[getattr(self, split)]
         if self.multilabel or self.metric != "rocauc":
             return {}
+        if self.head == "logit":
+            return binary_metrics(logits[:, 0], y)
         return binary_metrics(logits[:, 1] - logits[:, 0], y)
 
     def loss(self, logits: Tensor) -> Tensor:
@@ -83,11 +95,16 @@ class Task:
         return (logits > 0).long() if self.multilabel else logits.argmax(-1)
 
     def agreement(self, logits: Tensor, others: Tensor) -> float:
-        """Share of all nodes that both answer alike; of several labels, of all nodes and labels."""
-        return float((self.predict(logits) == self.predict(others)).double().mean())
+        """Share of all nodes that both answer alike, see :func:`gst.nn.heads.agreement`."""
+        return heads.agreement(self.head, logits, others)
 
     def score(self, logits: Tensor, split: str) -> float:
-        """Accuracy or ROC-AUC of the logits of one split's nodes, in per cent; an error if they are not finite."""
+        """Accuracy or ROC-AUC of the logits of one split's nodes, in per cent; an error if they are not finite.
+
+        NaN without labels.
+        """
+        if self.metric is None:
+            return nan
         if not bool(logits.isfinite().all()):
             raise DivergedError("the model's scores are not finite: features of moderate size or a smaller lr may help")
         y = self.y[getattr(self, split)]
@@ -95,6 +112,8 @@ class Task:
             return 100 * micro_f1(logits, y)
         if self.multilabel:
             return 100 * mean_roc_auc(logits, y)
+        if self.head == "logit":  # two classes, of which the first has logit 0
+            logits = torch.cat([torch.zeros_like(logits), logits], dim=1)
         if self.metric == "rocauc":
             return 100 * roc_auc(logits[:, 1] - logits[:, 0], y)
         return 100 * accuracy(logits, y)
@@ -113,7 +132,58 @@ class Task:
 
     def to(self, device: torch.device) -> "Task":
         y, train, val, test = (t.to(device) for t in (self.y, self.train, self.val, self.test))
-        return Task(y, train, val, test, self.num_classes, self.metric)
+        return replace(self, y=y, train=train, val=val, test=test)
+
+
+def task_of(data: Data, head: str, outputs: int, model: str, *, encodes: bool = False) -> Task:
+    """The task of a trained model: what its outputs mean, and labels to score them with if the data has a split.
+
+    Args:
+        data: with or without y and the three masks.
+        head: what the outputs mean; ``"auto"``: as y says, without y classes, and embeddings if ``encodes``.
+        outputs: their number per node.
+        model: its name, for errors.
+        encodes: whether the model is known to give embeddings.
+    """
+    known = _head(data, outputs, model, encodes) if head == heads.AUTO else heads.as_head(head)
+    if (known == "logit" and outputs != 1) or (known == "classes" and outputs < 2):
+        needed = "one" if known == "logit" else "two or more"
+        raise InputError(f"{model} has {outputs} outputs per node: head {known!r} needs {needed}")
+    masks = all(isinstance(data.get(f"{split}_mask"), Tensor) for split in SPLITS)
+    if known in ("regression", "embedding") or not masks or data.get("y") is None:
+        return Task.unlabelled(int(data.num_nodes), outputs, known)
+    task = Task.from_data(data)
+    right = 2 if known == "logit" else outputs
+    if task.num_classes != right or task.multilabel != (known == "labels"):
+        raise InputError(_mismatch(model, outputs, task.num_classes))
+    return replace(task, head=known)
+
+
+def _head(data: Data, outputs: int, model: str, encodes: bool) -> Head:
+    y = data.get("y")
+    if encodes:
+        return "embedding"
+    if not isinstance(y, Tensor):
+        if outputs == 1:
+            raise InputError(f"{model} has one output per node and data no y: say head='logit' or head='regression'")
+        return "classes"
+    if y.dim() == 2 and y.shape[1] > 1:
+        return "labels" if bool(((y == 0) | (y == 1) | y.isnan()).all()) else "regression"
+    if y.is_floating_point():
+        return "regression"
+    classes = max(int(y.max()) + 1, 2)
+    if outputs == classes:
+        return "classes"
+    if outputs == 1 and classes == 2:
+        return "logit"
+    raise InputError(_mismatch(model, outputs, classes))
+
+
+def _mismatch(model: str, outputs: int, classes: int) -> str:
+    return (
+        f"{model} has {outputs} outputs per node, but y has {classes} classes (or labels): are they embeddings "
+        "(head='embedding') or numbers (head='regression')? Else end it with one output per class"
+    )
 
 
 def _labels(data: Data) -> Tensor:

@@ -35,6 +35,7 @@ class Progress:
     val: float
     best: float
     sparsity: float  # share of edges removed at this moment
+    left: float | None = None  # seconds that the phase still takes, where it can be estimated
 
 
 Watcher = Callable[[Progress], None]

@@ -5,6 +5,8 @@ With wanted probabilities p = softmax(Z^A / T) and an output z, the cross entrop
     H(p, softmax(z / T)) = log Σ_c exp(z_c / T) − ⟨p, z / T⟩
 
 and KL is the cross entropy less the entropy of p. For several labels, sums run over Bernoulli distributions σ(z / T).
+Numbers and embeddings are treated alike, with p = Z^A / T, ½‖z / T‖² in place of the logarithm and −½‖p‖² in place of
+the entropy: then KL is ½‖p − z / T‖².
 """
 
 import numpy as np
@@ -49,9 +51,13 @@ def loss_gradient(network: int, node: int, layers: Layers, state: State, into: n
 
 @inlined
 def _log_partition(out: np.ndarray, layers: Layers) -> float:
-    """log Σ_c exp(out_c / T); for several labels Σ_c log(1 + exp(out_c / T))."""
+    """log Σ_c exp(out_c / T); for several labels Σ_c log(1 + exp(out_c / T)); for numbers ½‖out / T‖²."""
     factor = 1 / layers.temperature
     total = 0.0
+    if layers.squares:
+        for c in range(out.size):
+            total += (out[c] * factor) ** 2 / 2
+        return total
     if layers.multilabel:
         for c in range(out.size):
             total += max(out[c] * factor, 0.0) + np.log1p(np.exp(-abs(out[c] * factor)))
@@ -70,8 +76,12 @@ def _log_partition(out: np.ndarray, layers: Layers) -> float:
 
 @inlined
 def _probabilities(out: np.ndarray, layers: Layers, into: np.ndarray) -> None:
-    """softmax(out / T), or sigmoid(out / T) for several labels."""
+    """softmax(out / T), or sigmoid(out / T) for several labels, or out / T for numbers."""
     total, top = 0.0, out[0]
+    if layers.squares:
+        for c in range(out.size):
+            into[c] = out[c] / layers.temperature
+        return
     for c in range(1, out.size):
         top = max(top, out[c])
     for c in range(out.size):
@@ -83,11 +93,14 @@ def _probabilities(out: np.ndarray, layers: Layers, into: np.ndarray) -> None:
 
 @inlined
 def replace_probabilities(out: np.ndarray, layers: Layers, stored: np.ndarray, trial: Trial) -> float:
-    """Overwrites the stored probabilities by those of ``out``; returns ½ Σ_c |Δ|, the distance between the two."""
+    """Overwrites the stored probabilities by those of ``out``; returns ½ Σ_c |Δ|, the distance between the two.
+
+    For numbers, which have no bound, it is x / (1 + x) of that.
+    """
     new = trial.scratch[: stored.size]
     distance = 0.0
     _probabilities(out, layers, new)
     for c in range(stored.size):
         distance += abs(new[c] - stored[c]) / 2
         stored[c] = new[c]
-    return distance
+    return distance / (1.0 + distance) if layers.squares else distance

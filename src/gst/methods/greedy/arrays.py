@@ -71,6 +71,7 @@ class Layers(NamedTuple):
     wanted: np.ndarray  # softmax(Z^A / T), or sigmoid for several labels, [K, N, C]
     temperature: float  # T
     multilabel: bool  # whether the C outputs are independent labels
+    squares: bool  # whether they are numbers or embeddings
     damped: bool  # whether the divergence is log(1 + KL) instead of KL
     entropy: np.ndarray  # entropy of each wanted answer, the least possible cross entropy, [K, N]
     heads: Any  # Heads of attention layers, or None

@@ -5,7 +5,8 @@ nodes within L hops of its ends, along kept edges. Candidates with disjoint rece
 pass: every node whose loss changes belongs to exactly one of them, so each trial is as exact as one by itself.
 
 The search goes in rounds. Each round shortlists candidates, half by their last values and half by the gradient of the
-divergence, tries those whose values are stale, and takes the best ones of which no two share an end.
+divergence (or by need, :mod:`~gst.methods.greedy.shortlist`), tries those whose values are stale, the most promising
+first and in a bounded number of forward passes, and takes the best ones of which no two share an end.
 """
 
 from collections.abc import Sequence
@@ -19,14 +20,18 @@ from gst.base.jit import njit
 from gst.graph.edgeset import EdgeSet
 from gst.methods.greedy.divergence import Target
 from gst.methods.greedy.network_arrays import as_lists
+from gst.methods.greedy.shortlist import by_need, likeness
 from gst.methods.greedy.walk import Incidence
 from gst.nn.backbones import Backbone
 from gst.nn.links import LinkNetwork
 from gst.nn.network import Network
 from gst.nn.recognise import TapeNetwork
+from gst.nn.trained import TrainedNetwork
 
 ROUND_SHARE = 0.04  # edges that a round takes, as a share of the kept edges plus a fortieth of all
 BREADTH = 20  # candidates shortlisted per edge that a round takes
+PASSES = 12  # forward passes that a round spends on trials at most
+HOPS = 3  # assumed of a model whose layers cannot be counted
 
 
 class BatchedSearch:
@@ -49,6 +54,9 @@ class BatchedSearch:
         self.depth = max(num_hops(network, edges) for network in networks)
         self.incidence = as_lists(edges)[1]
         self.pairs = edges.pairs.cpu().numpy()
+        self.forward = edges.directed and not any(reads_backwards(network) for network in networks)
+        self.has_slopes = all(not isinstance(network, TrainedNetwork) or network.has_slopes() for network in networks)
+        self.alike = np.zeros(0) if self.has_slopes else likeness(edges, wanted[0])
         self.prior = np.zeros(edges.num_edges) if prior is None else prior.double().cpu().numpy()
         self.keep_mask = np.zeros(edges.num_edges, bool) if keep_mask is None else keep_mask.cpu().numpy().copy()
         self.room = None if room is None else room.cpu().numpy()  # for arcs into each node
@@ -70,6 +78,14 @@ class BatchedSearch:
     def advance(self, count: int) -> Tensor:
         """Adds at least ``count`` edges in whole rounds, so that a path does not depend on where it was interrupted."""
         return self._rounds(count, 1.0, ROUND_SHARE, BREADTH, exact=False)[0]
+
+    def passes(self, count: int) -> int:
+        """The forward passes, at most, that adding ``count`` more edges takes; a pass for slopes counts three times."""
+        num_kept, rounds = int(self.keep_mask.sum()), 0
+        while count > 0:
+            size = max(1, int(ROUND_SHARE * (num_kept + self.keep_mask.size / 40)))
+            num_kept, count, rounds = num_kept + size, count - size, rounds + 1
+        return rounds * len(self.networks) * (PASSES + 1 + (3 if self.has_slopes else 0))
 
     def divergence(self) -> float:
         """D_T of the kept edges, mean over the networks."""
@@ -100,7 +116,7 @@ class BatchedSearch:
             size = min(size, int(self._is_candidate().sum()), count if exact else size)
             shortlist = self._shortlist(breadth * size)
             self._try(shortlist)
-            ranked = shortlist[np.lexsort((shortlist, self.value[shortlist]))]  # ties by id
+            ranked = shortlist[np.argsort(self.value[shortlist], kind="stable")]  # ties by promise
             taken = without_shared_ends(ranked[: 2 * size], size, self.pairs, self.edges.num_nodes)
             order.append(taken)
             deltas.append(self.value[taken])
@@ -131,25 +147,31 @@ class BatchedSearch:
         is_candidate = self._is_candidate()
         if size >= is_candidate.sum():
             return np.flatnonzero(is_candidate)
+        change = self._slopes() if self.has_slopes else by_need(self.edges, self.alike, self.loss)
+        estimate = self.sign * (change - self.prior)  # δ to first order
+        estimate[~is_candidate] = np.inf
+        by_value = np.flatnonzero(is_candidate & (self.value < np.inf))
+        by_value = by_value[np.argsort(self.value[by_value], kind="stable")[: size // 2]]
+        estimate[by_value] = np.inf
+        return np.concatenate([by_value, np.argsort(estimate, kind="stable")[: size - by_value.size]])
+
+    def _slopes(self) -> np.ndarray:
+        """∂D/∂gate of every edge, mean over the networks: what its return would change, to first order."""
         gate = torch.from_numpy(self.keep_mask).to(self.edges.loops).requires_grad_()
         losses = [
             at_nodes(n, self.target.loss(w, n.logits(self.edges, gate))).sum()
             for n, w in zip(self.networks, self.wanted, strict=True)
         ]
-        gradient = torch.autograd.grad(torch.stack(losses).mean(), gate)[0].double().cpu().numpy()
-        estimate = self.sign * (gradient - self.prior)  # δ to first order
-        estimate[~is_candidate] = np.inf
-        by_value = np.flatnonzero(is_candidate & (self.value < np.inf))
-        by_value = by_value[np.argsort(self.value[by_value], kind="stable")[: size // 2]]
-        estimate[by_value] = np.inf
-        return np.union1d(by_value, np.argsort(estimate, kind="stable")[: size - by_value.size])
+        return torch.autograd.grad(torch.stack(losses).mean(), gate)[0].double().cpu().numpy()
 
     def _try(self, candidates: np.ndarray) -> None:
         """Renews the values of those candidates that are stale, in as few forward passes as a greedy packing allows."""
         self.round += 1
-        graph = (self.pairs, self.keep_mask, self.incidence, self.depth)
+        graph = (self.pairs, self.keep_mask, self.incidence, self.depth, self.forward)
         candidates = candidates[is_stale(candidates, self.tried, self.changed, *graph)]
-        while candidates.size:
+        for _ in range(PASSES):
+            if candidates.size == 0:
+                break
             owner = pack_receptive_fields(candidates, *graph)
             is_covered = owner >= 0
             packed = np.unique(owner[is_covered])
@@ -195,7 +217,13 @@ def num_hops(network: Network, edges: EdgeSet) -> int:
     finally:
         for hook in hooks:
             hook.remove()
-    return len(calls)
+    return len(calls) or HOPS
+
+
+def reads_backwards(network: Network) -> bool:
+    """Whether messages may flow against the direction of the arcs."""
+    layers = [module for module in network.module.modules() if isinstance(module, MessagePassing)]
+    return not layers or any(layer.flow != "source_to_target" for layer in layers)
 
 
 @njit(cache=True)
@@ -205,12 +233,14 @@ def _receptive_field(
     keep_mask: np.ndarray,
     incidence: Incidence,
     depth: int,
+    forward: bool,
     is_listed: np.ndarray,
     nodes: np.ndarray,
 ) -> int:
     """Lists in ``nodes`` the nodes within ``depth`` hops of an edge, along kept edges; returns their number.
 
-    ``is_listed`` is scratch space, all False before and after.
+    ``forward``: arcs lead from their source to their target only. ``is_listed`` is scratch space, all False before
+    and after.
     """
     nodes[0], nodes[1] = pairs[0, edge], pairs[1, edge]
     is_listed[nodes[0]] = is_listed[nodes[1]] = True
@@ -220,7 +250,7 @@ def _receptive_field(
         for k in range(begin, end):
             for position in range(incidence.start[nodes[k]], incidence.start[nodes[k] + 1]):
                 other = incidence.edge[position]
-                if keep_mask[other]:
+                if keep_mask[other] and not (forward and pairs[0, other] != nodes[k]):
                     for side in range(2):
                         node = pairs[side, other]
                         if not is_listed[node]:
@@ -235,7 +265,12 @@ def _receptive_field(
 
 @njit(cache=True)
 def pack_receptive_fields(
-    candidates: np.ndarray, pairs: np.ndarray, keep_mask: np.ndarray, incidence: Incidence, depth: int
+    candidates: np.ndarray,
+    pairs: np.ndarray,
+    keep_mask: np.ndarray,
+    incidence: Incidence,
+    depth: int,
+    forward: bool = False,
 ) -> np.ndarray:
     """Packs candidates with disjoint receptive fields, first come, first served.
 
@@ -246,7 +281,7 @@ def pack_receptive_fields(
     for k in range(candidates.size):
         if owner[pairs[0, candidates[k]]] >= 0 or owner[pairs[1, candidates[k]]] >= 0:
             continue
-        reach = nodes[: _receptive_field(candidates[k], pairs, keep_mask, incidence, depth, is_listed, nodes)]
+        reach = nodes[: _receptive_field(candidates[k], pairs, keep_mask, incidence, depth, forward, is_listed, nodes)]
         if (owner[reach] < 0).all():
             owner[reach] = k
     return owner
@@ -261,6 +296,7 @@ def is_stale(
     keep_mask: np.ndarray,
     incidence: Incidence,
     depth: int,
+    forward: bool = False,
 ) -> np.ndarray:
     """Whether the loss of a node in the receptive field of a candidate changed in or after the round of its trial."""
     size = incidence.start.size - 1
@@ -268,7 +304,7 @@ def is_stale(
     stale = np.zeros(candidates.size, np.bool_)
     for k in range(candidates.size):
         edge = candidates[k]
-        reach = nodes[: _receptive_field(edge, pairs, keep_mask, incidence, depth, is_listed, nodes)]
+        reach = nodes[: _receptive_field(edge, pairs, keep_mask, incidence, depth, forward, is_listed, nodes)]
         stale[k] = tried[edge] < 0 or (changed[reach] >= tried[edge]).any()
     return stale
 

@@ -145,6 +145,7 @@ def as_model(
         wanted=np.stack([_float64(target.probabilities(logits.double())) for logits in wanted]),
         temperature=target.temperature,
         multilabel=target.multilabel,
+        squares=target.squares,
         damped=target.damped,
         entropy=np.stack([_float64(target.entropy(logits.double())) for logits in wanted]),
         heads=Heads(heads, _lists(edges, *edges.arcs.flip(0).cpu().numpy())) if heads.any() else None,

@@ -67,6 +67,7 @@ def tape_model(
         wanted=np.stack([float64(part) for part in probabilities]),
         temperature=target.temperature,
         multilabel=target.multilabel,
+        squares=target.squares,
         damped=target.damped,
         entropy=entropy,
         incoming=lists_of(edges, *edges.arcs.flip(0).cpu().numpy()),

@@ -42,6 +42,7 @@ class TapeLayers(NamedTuple):
     wanted: np.ndarray  # [K, N, C], as in Layers, like all that follows
     temperature: float
     multilabel: bool
+    squares: bool
     damped: bool
     entropy: np.ndarray  # [K, N]
     incoming: Lists  # the arcs grouped by target
