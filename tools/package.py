@@ -109,7 +109,7 @@ def try_out(wheel: Path, versions: list[str]) -> dict[str, Any]:
         run(*pip, TORCH, *versions, f"{wheel}[{EXTRA}]", env=clean)
         installed = time.perf_counter() - start
         shutil.copyfile(ROOT / "tools" / "newcomer.py", folder / "newcomer.py")
-        given = {"cwd": folder, "env": {**clean, "HOME": text, "XDG_CACHE_HOME": text}}
+        given = {"cwd": folder, "env": {**clean, "HOME": text, "XDG_CACHE_HOME": text, "OMP_NUM_THREADS": "1"}}
         version = run(folder / "venv" / "bin" / "gst", "--version", **given).strip()
         start = time.perf_counter()
         demo = json.loads(run(folder / "venv" / "bin" / "gst", "demo", "--quiet", "--json", **given))
