@@ -94,7 +94,7 @@ def test_the_command_line_says_it_in_one_line_and_shows_it(call, tmp_path):
 
 
 def test_rows_of_experiments_have_it_beside_the_dense_score():
-    assert COLUMNS[COLUMNS.index("dense_test") + 1] == "agreement"
+    assert COLUMNS.index("dense_test") < COLUMNS.index("agreement") < COLUMNS.index("seconds")
 
 
 def test_embeddings_are_not_class_scores():

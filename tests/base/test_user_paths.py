@@ -67,7 +67,8 @@ def test_links_devices_pipes_and_folders_are_never_replaced(call, command, tmp_p
 def test_every_output_of_the_command_line_has_a_force():
     for name, command in load_commands().items():
         options = {option for parameter in command.params for option in parameter.opts}
-        assert "--force" in options or not options & {"-o", "--output"}, name
+        files = {option for parameter in command.params if parameter.metavar == "PATH" for option in parameter.opts}
+        assert "--force" in options or not files & {"-o", "--output"}, name
 
 
 def test_python_writes_through_no_link_either(tmp_path):

@@ -70,7 +70,7 @@ def test_inspection_counts_nodes_and_edges():
     edges = EdgeSet.from_edge_index(result.graph.edge_index, 40)
     touched = set(edges.pairs.flatten().tolist())
     assert facts["isolated nodes"][1] == 40 - len(touched)
-    assert facts["pairs"] == (result.metrics["edges_total"], edges.num_edges)
+    assert facts[result.metrics["by"]] == (result.metrics["edges_total"], result.metrics["edges_kept"])
     same = [data.y[u] == data.y[v] for u, v in edges.pairs.t().tolist()]
     assert facts["homophily"][1] == round(sum(map(bool, same)) / len(same), 3)
     assert homophily(edges, None) is None and homophily(edges, torch.full((40,), -1)) is None

@@ -28,8 +28,8 @@ CHANGED = {
     **{"residual": True, "norm": "layer", "prune_ratio": 0.2, "round_epochs": 3, "l1": 0.1, "weight_prune_ratio": 0.2},
     **{"inner_steps": 3, "meta_epochs": 2, "outer": "train", "by": "pairs", "max_degree": 4},
 }
-# needs pyg-lib; one machine; typed graphs have their own
-UNTRIED = {"loader", "device"} | {"target", "protect", "scope"}
+# needs pyg-lib; one machine; typed graphs and links have tests of their own
+UNTRIED = {"loader", "device"} | {"target", "protect", "scope"} | {"output", "decoder"}
 NO_RESULT = {"sparsity", "keep", "backbone", "model", "cache", "callbacks", "checkpoint"}
 METHODS = {
     "gst": {"method": "gst"},

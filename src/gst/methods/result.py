@@ -245,7 +245,7 @@ class Result:
         >>> result = gst.sparsify(data, sparsity=0.8, hidden=8, anchor_epochs=5, sparse_epochs=5, cache=False)
         >>> engine = result.engine()
         >>> engine([3, 7]).shape, engine.reads(3).nodes < 50
-        (torch.Size([2, 4]), True)
+        (torch.Size([2, 5]), True)
         """
         if isinstance(self.graph, HeteroData):
             raise InputError("engines are for graphs of one type: call result.model on result.graph")
