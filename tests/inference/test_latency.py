@@ -65,7 +65,7 @@ def test_own_models_have_times_but_no_macs():
 
 def test_inspection_counts_nodes_and_edges():
     data = random_graph(nodes=40, edges=120, loops=True)
-    result = gst.sparsify(data, sparsity=0.9, **QUICK)
+    result = gst.sparsify(data, by="pairs", sparsity=0.9, **QUICK)
     facts = inspect_run(result)
     edges = EdgeSet.from_edge_index(result.graph.edge_index, 40)
     touched = set(edges.pairs.flatten().tolist())

@@ -9,6 +9,7 @@ from torch_geometric.data import Data, HeteroData
 
 from gst.base.optional import optional
 from gst.graph.edgeset import EdgeSet
+from gst.methods.reads import reads_of
 from gst.methods.result import Result
 
 _CENTRE_DEGREE = 7  # enough neighbours to see a selection, few enough to draw
@@ -31,7 +32,18 @@ def inspect_run(result: Result) -> dict[str, tuple[Any, Any]]:
         "isolated nodes": (None, _num_isolated(sparse)),
         "connected components": (None, _num_components(sparse)),
         "homophily": (None, homophily(sparse, result.graph.get("y"))),
+        **_reads(result),
     }
+
+
+def _reads(result: Result) -> dict[str, tuple[Any, Any]]:
+    """Nodes read per answer of a test node."""
+    reads = reads_of(result)
+    if not reads:
+        return {}
+    dense, sparse = reads.get("dense", {}), reads["sparse"]
+    names = {"p50": "median", "mean": "mean", "p99": "99th percentile"}
+    return {f"nodes read per answer, {name}": (dense.get(part), sparse[part]) for part, name in names.items()}
 
 
 def _typed_facts(result: Result) -> dict[str, tuple[Any, Any]]:

@@ -12,6 +12,7 @@ from torch_geometric.data import Data
 from gst.base.optional import optional
 from gst.base.text import shown
 from gst.graph.edgeset import EdgeSet
+from gst.methods.reads import Served, reads_of
 from gst.train.trainer import Progress
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def line(metrics: Mapping[str, Any]) -> str:
     return f"Result({name}: {edges}{score}{dense})"
 
 
-class Measured(Protocol):
+class Measured(Served, Protocol):
     """What is shown of a :class:`gst.Result`."""
 
     graph: Any
@@ -97,6 +98,10 @@ def removed(result: Measured) -> dict[str, str]:
         facts["nodes left without an edge"] = f"{int((degree == 0).sum()):,} of {degree.numel():,}"
     if m.get("agreement") is not None:
         facts["answers as on all edges"] = f"{m['agreement']:.1%}"
+    if reads := reads_of(result):
+        facts["nodes that one answer reads, mean"] = f"{reads['sparse']['mean']:,.1f}"
+        if "dense" in reads:
+            facts["nodes that one answer reads, mean"] += f" (on all edges {reads['dense']['mean']:,.1f})"
     return facts
 
 

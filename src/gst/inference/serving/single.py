@@ -7,7 +7,10 @@ from typing import Any
 import numpy as np
 import torch
 
+from gst.graph.edgeset import EdgeSet
 from gst.inference.serving.engine import Engine
+from gst.inference.serving.field import receptive_field
+from gst.inference.serving.rows import fixed
 
 REPEATS = 3  # times that each node is answered; the least time counts, to which other load has added least
 
@@ -41,6 +44,13 @@ def single_answers(engines: Mapping[str, Engine], nodes: Sequence[int], repeats:
         }
         for name in engines
     }
+
+
+def nodes_read(edges: EdgeSet, depth: int, nodes: Sequence[int]) -> list[int]:
+    """How many nodes each of these answers reads, by a network of so many layers."""
+    neighbours, mark = edges.neighbours, np.full(edges.num_nodes, -1, np.int32)
+    arcs = fixed(neighbours.start, neighbours.source)
+    return [receptive_field(np.array([node]), arcs, depth, mark)[1].size for node in nodes]
 
 
 def distribution(values: Sequence[float]) -> dict[str, float]:
