@@ -191,7 +191,7 @@ def test_a_model_of_another_size(seen):
 
 def test_gowalla_is_looked_for_and_checked(tmp_path, monkeypatch):
     monkeypatch.delenv("GST_MIRROR", raising=False)
-    with pytest.raises(gst.InputError, match="no gowalla/interactions.npz"):
+    with pytest.raises(gst.InputError, match=r"no gowalla/interactions\.npz"):
         load_gowalla(tmp_path)
     (tmp_path / "gowalla").mkdir()
     (tmp_path / "gowalla" / "interactions.npz").write_bytes(b"broken")

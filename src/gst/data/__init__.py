@@ -2,7 +2,7 @@
 
 # isort: off
 from gst.data import digits, planetoid, amazon_coauthor, heterophilous, wikipedia, folders, ogb, synthetic, ogb_twins  # noqa: F401
-from gst.data import hgb, debian_typed, papers  # noqa: F401
+from gst.data import hgb, debian_typed, papers, fraud  # noqa: F401
 
 # isort: on
 from gst.data.files import from_files
