@@ -81,7 +81,12 @@ class DataWarning(UserWarning):
 
 
 class CostWarning(UserWarning):
-    """A search takes long, because the model is not one that the kernels know."""
+    """A search takes long, because the model is not one that the kernels know.
+
+    >>> import gst, warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", gst.CostWarning)  # where the time is there
+    """
 
 
 class InterruptedRunError(GSTError):
