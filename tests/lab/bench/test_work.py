@@ -11,6 +11,7 @@ from gst.methods import GST, METHODS
 from gst.storage.cache import Cache
 from gst.train.run import Run
 from gst.train.settings import Training
+from gst.train.trainer import Trainer
 
 NAME = "synthetic:nodes=120,degree=6,features=8"
 SETTINGS = {"hidden": 8, "lr": 0.02, "anchor_epochs": 6, "sparse_epochs": 6}
@@ -100,6 +101,28 @@ def test_a_frozen_row_alone_trains_nothing_on_the_sparse_graph(monkeypatch):
         and row.retrain_test is None
         and row.edges_kept == row.edges_total - round(0.4 * row.edges_total)
     )
+
+
+def test_a_warm_start_sees_no_edge_of_hidden_nodes(monkeypatch):
+    run = Run(gst.load(NAME), cache=False, training=Training(seed=1, inductive=True, **SETTINGS))
+    seen, step = [], Trainer.step
+    monkeypatch.setattr(Trainer, "step", lambda self, edges: seen.append(edges) or step(self, edges))
+    keep = torch.arange(run.edges.num_edges) % 2 == 0
+    warm_scores(run, keep)
+    hidden = torch.cat([run.task.val, run.task.test])
+    assert len(seen) == 12 and not any(bool(torch.isin(edges.pairs, hidden).any()) for edges in seen)
+    assert seen[0].num_edges == run.view.num_edges and seen[-1].num_edges == int((keep & run.seen).sum())
+
+
+@pytest.mark.parametrize(("backbone", "batch"), [("sage", "neighbors"), ("cluster-gcn", "clusters")])
+@pytest.mark.parametrize("method", ["gst", "k-neighbor", "deploy", "edge-free"])
+def test_nodes_unseen_in_training(method, backbone, batch):
+    """Every model of a row, in the batches of the experiment ``real``."""
+    settings = {**SETTINGS, "inductive": True, "batch": batch, "clusters": 3, "clusters_per_batch": 1}
+    row = run_cell(Cell("real", "smoke", NAME, backbone, method, 0.4, 1, settings=settings,
+                        options=OPTIONS.get(method, {})))  # fmt: skip
+    assert row.status == "done", row.reason
+    assert None not in (row.frozen_val, row.frozen_test, row.warm_test, row.retrain_test, row.dense_test)
 
 
 def test_without_edges_the_dense_model_has_only_the_features():

@@ -25,7 +25,7 @@ def fresh_scores(run: Run, keep_mask: Tensor) -> dict[str, float]:
 
 def warm_scores(run: Run, keep_mask: Tensor) -> dict[str, float]:
     """``warm_val`` and ``warm_test``: E epochs on the full graph, then D on the sparse one, for every method alike."""
-    return once_per_graph(run, keep_mask, "warm-scores", lambda: _warm_start(run, keep_mask))
+    return once_per_graph(run, keep_mask, "warm-start-scores", lambda: _warm_start(run, keep_mask))
 
 
 def _warm_start(run: Run, keep_mask: Tensor) -> dict[str, float]:
@@ -34,13 +34,15 @@ def _warm_start(run: Run, keep_mask: Tensor) -> dict[str, float]:
     def make() -> Content:
         with seeded(training.seed + 1):
             trainer = run.trainer(network)
-            best = train(trainer, run.edges, training.anchor_epochs, "dense", 0.0, run.watch, run.checkpoint)
+            seen, judged = run.shown(run.edges, None)
+            best = train(trainer, seen, training.anchor_epochs, "dense", 0.0, run.watch, run.checkpoint, judged)
         return flatten("model", best.kept["model"]), {"val": best.val}
 
-    tensors, _ = run.store.get("warm", run.depends, make)
+    tensors, _ = run.store.get("warm-start", run.depends, make)
     network.module.load_state_dict(unflatten("model", tensors))
     edges = run.subset(keep_mask)
     with seeded(training.seed + 2):
         trainer = run.trainer(network)
-        best = train(trainer, edges, training.sparse_epochs, "sparse", 0.0, run.watch, run.checkpoint)
+        seen, judged = run.shown(edges, keep_mask)
+        best = train(trainer, seen, training.sparse_epochs, "sparse", 0.0, run.watch, run.checkpoint, judged)
     return {"warm_val": best.val, "warm_test": trainer.evaluate(edges, "test")}
