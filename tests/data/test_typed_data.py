@@ -111,3 +111,13 @@ def test_several_labels_are_scored_by_f1():
     data.metric = "f1"
     result = gst.sparsify(data, "deploy", sparsity=0.5, hidden=8, anchor_epochs=3, sparse_epochs=3, cache=False)
     assert result.metrics["metric"] == "f1" and 0 <= result.metrics["test"] <= 100
+
+
+def test_a_typed_graph_in_memory_is_taken_as_it_is():
+    data = library()
+    loaded = gst.load(data, name="mine")
+    assert loaded.name == "mine" and loaded.metadata() == data.metadata() and not hasattr(data, "name")
+    with pytest.raises(gst.InputError, match="undirected is for graphs of one type"):
+        gst.load(data, undirected=True)
+    with pytest.raises(gst.InputError, match="has one split"):
+        gst.load(data, split=4)

@@ -17,9 +17,8 @@ from gst.data.node_names import Nodes
 from gst.data.nodes import read_labels, read_nodes, read_split
 from gst.data.saved import SUFFIXES, read_saved
 from gst.data.splits import RANDOM, Masks, choose
-from gst.data.typed import finish_typed
+from gst.data.typed import own_typed
 from gst.data.validate import METRICS, finish, stored_masks
-from gst.graph.relations import find_target
 from gst.sparse.layouts import from_scipy
 
 Split = int | str | os.PathLike[str] | None
@@ -106,11 +105,7 @@ def load_path(
             raise InputError(f"{path} has no times: since and until are for edge lists with a column time")
         data = read_saved(path)
         if isinstance(data, HeteroData):
-            if undirected:
-                raise InputError(f"{path} holds a typed graph: undirected is for graphs of one type")
-            several = data[find_target(data)].y.dim() == 2
-            wanted = metric or getattr(data, "metric", None) or ("f1" if several else "accuracy")
-            return finish_typed(data, split, name=path.stem, metric=wanted)
+            return own_typed(data, split, name=path.stem, metric=metric, undirected=undirected)
         return completed(data, split, path.stem, undirected, metric or default_metric(data))
     if not path.exists():
         raise InputError(f"no such file or folder: {path}")

@@ -90,7 +90,7 @@ def parse(open_part: Open) -> HeteroData:
         info = json.load(file)
     types = {int(key): value for key, value in info["node.dat"]["node type"].items()}
     data = HeteroData()
-    number, kind_of = _nodes(open_part, types, data)
+    number = _nodes(open_part, types, data)
     _links(open_part, info["link.dat"]["link type"], types, number, data)
     labels = {part: list(_rows(open_part, part)) for part in PARTS[3:]}
     several = any("," in row[3] for rows in labels.values() for row in rows)
@@ -108,7 +108,6 @@ def parse(open_part: Open) -> HeteroData:
             else:
                 store.y[node] = int(row[3])
             store[key][node] = True
-    assert kind_of
     return data
 
 
@@ -119,13 +118,13 @@ def _rows(open_part: Open, part: str) -> Iterator[list[str]]:
                 yield line.rstrip("\n").split("\t")
 
 
-def _nodes(open_part: Open, types: dict[int, str], data: HeteroData) -> tuple[dict[int, int], dict[int, str]]:
-    """The number of every node within its type, and its type; features go into ``data``."""
+def _nodes(open_part: Open, types: dict[int, str], data: HeteroData) -> dict[int, int]:
+    """The number of every node within its type; features go into ``data``."""
     counts, features = dict.fromkeys(types.values(), 0), {name: list[np.ndarray]() for name in types.values()}
-    number, kind_of = {}, {}
+    number: dict[int, int] = {}
     for row in _rows(open_part, "node.dat"):
         node, kind = int(row[0]), types[int(row[2])]
-        number[node], kind_of[node] = counts[kind], kind
+        number[node] = counts[kind]
         counts[kind] += 1
         if len(row) > 3:
             features[kind].append(np.array(row[3].split(","), np.float32))
@@ -134,7 +133,7 @@ def _nodes(open_part: Open, types: dict[int, str], data: HeteroData) -> tuple[di
             data[kind].x = torch.from_numpy(np.stack(features[kind]))
         else:
             data[kind].num_nodes = count
-    return number, kind_of
+    return number
 
 
 def _links(

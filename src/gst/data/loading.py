@@ -18,7 +18,7 @@ from gst.data.links import link_split
 from gst.data.objects import load_object
 from gst.data.registry import DATASETS, Dataset
 from gst.data.splits import choose, parse_split
-from gst.data.typed import finish_typed
+from gst.data.typed import finish_typed, own_typed
 from gst.data.validate import finish, stored_masks
 from gst.storage.paths import data_root
 
@@ -39,10 +39,11 @@ def load(
 
     Args:
         dataset: a name from ``datasets()``, with options after a colon if it has any
-            (``"synthetic:nodes=5000,degree=20"``, ``"Cora:split=paper"``), or a path: a PyG ``Data`` saved as ``.pt``,
-            or a folder with ``edges.*``, ``features.*``, ``labels.*`` and perhaps ``split.*``. If a folder has the
-            name of a data set, ``./name`` means the folder. Or a graph in memory: a PyG ``Data``, a graph of networkx
-            or DGL, a scipy sparse matrix, or edges as a data frame of pandas or polars, an array or a tensor [2, E].
+            (``"synthetic:nodes=5000,degree=20"``, ``"Cora:split=paper"``), or a path: a PyG ``Data`` or ``HeteroData``
+            saved as ``.pt``, or a folder with ``edges.*``, ``features.*``, ``labels.*`` and perhaps ``split.*``. If a
+            folder has the name of a data set, ``./name`` means the folder. Or a graph in memory: a PyG ``Data`` or
+            ``HeteroData``, a graph of networkx or DGL, a scipy sparse matrix, or edges as a data frame of pandas or
+            polars, an array or a tensor [2, E].
         split: None for the default; a number for a shipped split or a seed; ``"public"``, ``"paper"`` or
             ``"random"``, the last two with an optional seed (``"random:3"``); for own data also a split file.
         task: ``"nodes"``, the default, or ``"links"``: edges are split by :func:`gst.link_split`, with the number of
@@ -55,7 +56,7 @@ def load(
 
     Returns:
         ``x`` [N, F], ``y`` [N] or [N, L], ``edge_index`` [2, E], the masks [N], ``name``, ``metric``, and ``node_id``
-        where nodes have names of their own.
+        where nodes have names of their own; a typed graph is a ``HeteroData`` that has them by type.
 
     Raises:
         InputError: an unknown name, a file that cannot be read, data that do not fit together.
@@ -74,6 +75,8 @@ def load(
         period = Period(options.pop("since", None), options.pop("until", None))
         if _is_links(task):
             raise InputError("task links takes a name or a path: for a graph in memory call gst.link_split(data)")
+        if isinstance(dataset, HeteroData):
+            return own_typed(dataset, split, **options, period=bool(period))
         return load_object(dataset, split, **options, period=period)
     name, colon, text = os.fspath(dataset).partition(":")
     if is_path(dataset):

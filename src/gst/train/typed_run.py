@@ -1,6 +1,5 @@
 """A run on a typed graph."""
 
-from collections.abc import Mapping
 from copy import deepcopy
 from functools import cached_property
 from typing import Any
@@ -117,9 +116,3 @@ class TypedRun(Run):
 
     def on(self, data: Data) -> Run:
         raise InputError("weights of the edges' own are for graphs of one type")
-
-    @property
-    def by_relation(self) -> Mapping[str, int]:
-        """The number of edges of each relation."""
-        names = [relation.name for relation in self.edges.schema.relations]
-        return dict(zip(names, self.edges.counts.tolist(), strict=True))
