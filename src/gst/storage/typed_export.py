@@ -5,12 +5,12 @@ import io
 import json
 from typing import Any
 
-import networkx
 import torch
 from torch import Tensor
 from torch_geometric.data import HeteroData
 
 from gst.base.errors import InputError
+from gst.base.optional import optional
 from gst.base.text import as_cell
 
 
@@ -24,7 +24,7 @@ def typed_export(graph: HeteroData, to: str) -> bytes:
 
 def typed_table(graph: HeteroData) -> Any:
     """One row per column of every relation: its type, source and target within their types, numbers of the edge."""
-    pandas = importlib.import_module("pandas")
+    pandas = optional("pandas", "a table of edges")
     parts = []
     for kind in graph.edge_types:
         store = graph[kind]
@@ -58,6 +58,7 @@ def _parquet(graph: HeteroData) -> bytes:
 
 def _networkx(graph: HeteroData) -> bytes:
     """Node-link JSON: a MultiDiGraph whose nodes are [type, number] and whose edges carry their relation."""
+    networkx = optional("networkx", "export to networkx")
     made = networkx.MultiDiGraph()
     for name in graph.node_types:
         labels = graph[name].get("y")
