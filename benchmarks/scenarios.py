@@ -19,10 +19,10 @@ from gst.methods.deploy import find_path, objective
 from gst.methods.scenarios import Scenarios, on_features
 from gst.nn.feature_changes import CHANGES
 
-CANDIDATES = {
+CANDIDATES: dict[str, Scenarios | None] = {
     "plain": None,
-    **{f"{n} × {change} {share}": Scenarios(n, change, share) for n, change, share in [
-        (4, "dropped", 0.3), (4, "shuffled", 0.3), (4, "perturbed", 0.3)]},
+    **{f"8 × {change} {share}": Scenarios(8, change, share) for change, share in (
+        ("dropped", 0.2), ("dropped", 0.4), ("shuffled", 0.3), ("perturbed", 0.2))},
 }  # fmt: skip
 
 

@@ -72,8 +72,8 @@ class Deploy(LearnedSparsifier):
         head: what the outputs of your model mean: ``"classes"``, ``"labels"`` (several yes/no), ``"logit"`` (one),
             ``"regression"``, ``"embedding"``; ``"auto"``: as y says, classes without y, embeddings of a ``GAE``.
         output: which part holds the answers of a model that returns a tuple, list or dict.
-        scenarios: copies of the features, changed, on which the answers are kept as well; ``"auto"``: as many and as
-            strong as validation (without labels, agreement) on other draws says, at 0.2 points as cut.
+        scenarios: copies of the features, changed, on which the answers are kept as well, 8 for instance; ``"auto"``:
+            those that validation (without labels, agreement) on other draws finds best, at 0.2 points as cut.
         change: what happens to the features of a copy: ``"dropped"`` or ``"shuffled"`` columns, ``"perturbed"`` cells.
         strength: the share of the features that change.
 
@@ -92,7 +92,7 @@ class Deploy(LearnedSparsifier):
     output: int | str | None = None
     scenarios: int | Literal["auto"] | None = None
     change: str = "dropped"
-    strength: float = 0.3
+    strength: float = 0.4
 
     complexity: ClassVar[str] = "E + D epochs, one greedy path"
     reference: ClassVar[str] = "this project"

@@ -20,11 +20,15 @@ TOLERATED = 0.2  # per cent that answers that survive change may cost as cut
 
 @dataclass(frozen=True)
 class Scenarios:
-    """How many copies, what happens to their features, and to which share of them."""
+    """How many copies, what happens to their features, and to which share of them.
+
+    The features as they are count as much as ``weight`` copies.
+    """
 
     copies: int
     change: str = "dropped"
-    strength: float = 0.3
+    strength: float = 0.4
+    weight: int = 2
 
     def features(self, x: Tensor, seed: int) -> list[Tensor]:
         """The features of each copy."""
@@ -51,15 +55,17 @@ def copies(
     network: Network, edges: EdgeSet, wanted: Tensor, x: Tensor, scenarios: Scenarios | None, seed: int
 ) -> tuple[list[Network], list[Tensor]]:
     """The network and its copies, each with the answers that it gives on all edges."""
-    networks, answers = [network], [wanted]
-    for changed in [] if scenarios is None else scenarios.features(x, seed):
+    if scenarios is None:
+        return [network], [wanted]
+    networks, answers = [network] * scenarios.weight, [wanted] * scenarios.weight
+    for changed in scenarios.features(x, seed):
         networks.append(on_features(network, changed))
         answers.append(networks[-1].logits(edges))
     return networks, answers
 
 
 # what "auto" compares, plain Deploy first
-CANDIDATES = (None, Scenarios(4, "dropped", 0.2), Scenarios(4, "dropped", 0.4), Scenarios(4, "perturbed", 0.3))
+CANDIDATES = (None, Scenarios(8, "dropped", 0.2), Scenarios(8, "dropped", 0.4), Scenarios(8, "perturbed", 0.2))
 HELD_OUT = (("dropped", 0.2), ("dropped", 0.3), ("shuffled", 0.2), ("shuffled", 0.3))
 
 
