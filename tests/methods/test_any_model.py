@@ -165,6 +165,13 @@ def test_an_edge_index_of_pygs_own_class():
     assert metrics(gcn(), data)["agreement"] == metrics(gcn(), plain)["agreement"]
 
 
+def test_attributes_that_a_model_was_not_built_for_are_left_out():
+    data, model = bare(), seeded(lambda: pyg.GAT(5, 8, 2, 3, heads=2, v2=True))
+    expected = metrics(model, data)
+    data.edge_attr = torch.rand(data.num_edges, 2)
+    assert metrics(model, data)["agreement"] == expected["agreement"]
+
+
 class Wrapper(nn.Module):
     """What torch.compile and Lightning put around a model, for those who look at attributes only."""
 
@@ -306,3 +313,26 @@ def test_the_divergence_of_numbers_is_their_squared_distance(damped):
             expected = float((kl.log1p() if damped else kl).sum())
             assert search.divergence() == pytest.approx(expected, rel=1e-6)
             assert search.divergence() - before == pytest.approx(delta, rel=1e-6)
+
+
+def test_what_a_search_by_passes_costs_is_said_beforehand(monkeypatch):
+    monkeypatch.setattr("gst.methods.greedy.cost.LONG", 0.0)
+    reason = (
+        r"SAGE is no native network \(has a SAGEConv with aggr='max'\): its search takes up to \d+ passes of \d+ ms"
+    )
+    with pytest.warns(gst.CostWarning, match=reason):
+        metrics(seeded(lambda: pyg.GraphSAGE(5, 8, 2, 3, aggr="max")))
+
+
+def test_passes_are_bounded(monkeypatch):
+    data, model = bare(), seeded(lambda: pyg.GraphSAGE(5, 8, 2, 3, aggr="max"))
+    network = TrainedNetwork(model, data, None, torch.device("cpu"))
+    edges = EdgeSet.from_data(data, "arcs")
+    with torch.no_grad():
+        wanted = network.logits(edges)
+    search = BatchedSearch([network], edges, [wanted], Target.of(wanted))
+    calls, call = [], TrainedNetwork.call
+    monkeypatch.setattr(TrainedNetwork, "call", lambda self, graph: calls.append(1) or call(self, graph))
+    bound = search.passes(60)
+    search.add(60)
+    assert 0 < len(calls) <= bound

@@ -49,6 +49,14 @@ class TrainedNetwork(OwnNetwork):
                 raise InputError(
                     f"{type(layer).__name__} caches the graph that it sees first; build it with cached=False"
                 )
+        try:
+            with undisturbed(self.module), torch.no_grad():
+                self.call(self.data)
+        except InputError:
+            if self.data.get("edge_attr") is None:
+                raise
+            self.data = copy(self.data)  # PyG's models hand on edge_attr to layers that were not built for it
+            del self.data.edge_attr
         none = restricted(self.data, torch.zeros(0, dtype=torch.long, device=self.data.edge_index.device))
         with undisturbed(self.module), torch.no_grad():
             first, second = self.call(self.data), self.call(self.data)
