@@ -41,4 +41,4 @@ def test_the_ablation_is_judged_by_fresh_models():
 def test_rows_of_earlier_code_are_named():
     now = rows("gst", 80.0, 79.5)
     assert "earlier code" not in verdicts(now)
-    assert "(earlier code)" in verdicts([Row(**{**vars(row), "versions": "cora 1, gcn 1"}) for row in now])
+    assert "holds, by earlier code" in verdicts([Row(**{**vars(row), "versions": "cora 1, gcn 1"}) for row in now])

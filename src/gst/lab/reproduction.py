@@ -28,7 +28,7 @@ SMALL = ("Cora", "CiteSeer", "PubMed")
 BACKBONES = ("gcn", "gin", "gat")
 PREFIXES = {"returned": "", "fresh": "retrain_", "warm": "warm_"}  # of the columns, by model
 NOTHING = "*not measured yet*\n"
-COMPARISONS = {  # by the name of the part: our rows alone, compared with each other
+COMPARISONS = {  # by the name of the part: our rows alone, by current code, compared with each other
     "paper setting": settings,
     "paper leads": leads,
     "models": settings,
@@ -75,7 +75,8 @@ def generate(part: str, rows: list[Row]) -> str:
     profile = "paper" if kind.startswith("paper") else "quick"
     selected = [row for row in rows if (row.experiment, row.profile) == (experiment, profile)]
     if kind in COMPARISONS:
-        return COMPARISONS[kind](selected) if selected else NOTHING
+        current = [row for row in selected if is_current(row.versions)]
+        return COMPARISONS[kind](current) if current else NOTHING
     if kind == "fresh and warm":
         return fresh_and_warm(selected)
     if kind == "overall":

@@ -31,7 +31,7 @@ def verdicts(rows: Sequence[Row]) -> str:
     for claim, judge, command in CLAIMS:
         verdict = judge(rows)
         old = any(not is_current(row.versions) for row in verdict.rows)
-        lines.append([claim, verdict.word, verdict.numbers + (" (earlier code)" if old else ""), f"`{command}`"])
+        lines.append([claim, verdict.word + (", by earlier code" if old else ""), verdict.numbers, f"`{command}`"])
     return markdown_table(["the paper says", "", "measured", "command"], lines)
 
 
