@@ -76,11 +76,15 @@ def both_graphs(result: Result, data: Data) -> tuple[EdgeSet, EdgeSet]:
         raise InputError(
             f"the graph has {columns} columns, that of the run {result.edge_mask.numel()}: give the run's dense graph"
         )
-    if not torch.equal(data.edge_index[:, result.edge_mask], result.graph.edge_index):
+    kept = data.edge_index[:, result.edge_mask]
+    if not torch.equal(kept, result.graph.edge_index[:, : kept.shape[1]]):
         raise InputError("the graph has other edges than that of the run: give the run's dense graph")
     if data.get("x") is None or data.x.shape != result.graph.x.shape:
         raise InputError("the graph has other features than that of the run: give the run's dense graph")
     dense = EdgeSet.from_data(data, result.metrics.get("by", "pairs"))
+    if result.metrics.get("self_weights"):
+        graph = result.graph
+        return dense, EdgeSet.from_edge_index(graph.edge_index, dense.num_nodes, graph.edge_weight, "arcs")
     is_edge = dense.column_edge >= 0  # not a self-loop
     keep_mask = torch.zeros(dense.num_edges, dtype=torch.bool)
     keep_mask[dense.column_edge[is_edge]] = result.edge_mask[is_edge]

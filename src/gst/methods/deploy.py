@@ -20,6 +20,7 @@ from gst.methods.greedy.cost import announce, show_time_left
 from gst.methods.greedy.divergence import Target
 from gst.methods.greedy.links import link_objective
 from gst.methods.greedy.path import Path, extend_path, make_search
+from gst.methods.greedy.self_weights import self_weights, sums, with_self_loops
 from gst.methods.registry import register
 from gst.methods.scenarios import (
     CANDIDATES,
@@ -45,7 +46,7 @@ from gst.train.links import has_links
 from gst.train.run import Run
 from gst.train.trainer import Progress, Watcher, silent
 
-FORMAT = 2  # of a stored path
+FORMAT = 3  # of a stored path
 MARKS = 50  # shares of all edges at which a path is validated and its state can be saved
 
 
@@ -76,6 +77,9 @@ class Deploy(LearnedSparsifier):
             those that validation (without labels, agreement) on other draws finds best, at 0.2 points as cut.
         change: what happens to the features of a copy: ``"dropped"`` or ``"shuffled"`` columns, ``"perturbed"`` cells.
         strength: the share of the features that change.
+        compensate: of networks that sum over neighbours (gin): give nodes self-loops whose weights make up for the sums
+            that are missing (:mod:`~gst.methods.greedy.self_weights`). They are in the ``edge_weight`` of the sparse
+            graph, after its other columns, cost no read and are counted in ``metrics["self_weights"]``.
 
     The other arguments are those of :class:`~gst.methods.base.Sparsifier`.
 
@@ -93,6 +97,7 @@ class Deploy(LearnedSparsifier):
     scenarios: int | Literal["auto"] | None = None
     change: str = "dropped"
     strength: float = 0.4
+    compensate: bool = False
 
     complexity: ClassVar[str] = "E + D epochs, one greedy path"
     reference: ClassVar[str] = "this project"
@@ -144,11 +149,14 @@ class Deploy(LearnedSparsifier):
         return best
 
     def search(self, run: Run, num_kept: int) -> Found:
-        edges = run.edges
         network = run.network()
         network.module.load_state_dict(run.dense.model)
         network.module.eval()
-        record = PathRecord()
+        record, weights, data = PathRecord(), None, run.data
+        if self.compensate and num_kept < run.edges.num_edges:
+            weights = self._self_weights(run, network)
+            run = run.compensated_by(weights)
+        edges = run.edges
         if 0 < num_kept < edges.num_edges:
             record = self._path(run, objective(run, network), num_kept)
             scores = record.path.scores(num_kept, edges.num_edges).to(run.device)
@@ -166,7 +174,15 @@ class Deploy(LearnedSparsifier):
             seconds={"anchor": run.dense.seconds, "topology": 0.0, "sparse": record.seconds},
             history=[mark for mark in record.history if _is_before(mark["kept"], num_kept, record.path.down)],
             agreement=run.agreement(logits),
+            graph=None if weights is None else with_self_loops(edges.sparse_graph(data, keep_mask), weights.cpu()),
         )
+
+    def _self_weights(self, run: Run, network: Network) -> Tensor:
+        if not sums(network):
+            raise InputError(
+                "compensate is for networks that sum over neighbours: take --backbone gin, or leave it out"
+            )
+        return self_weights(network, run.edges, run.dense.logits, Target.of(run.dense.logits, run.task.multilabel))
 
 
 @dataclass(frozen=True)

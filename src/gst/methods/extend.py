@@ -51,7 +51,8 @@ def extend(
     """
     if rule not in get_args(Rule):
         raise InputError(f"rule {rule!r}: choose from {', '.join(get_args(Rule))}")
-    if metrics.get("options", {}).get("weights"):
+    options = metrics.get("options", {})
+    if options.get("weights") or options.get("compensate"):
         raise InputError("this run gave its edges weights of their own, which depend on all others: run it again")
     edges, data = EdgeSet.from_data(data, metrics.get("by", "pairs")), without_inference_tensors(data)
     kept, new = old_decisions(graph, metrics, data, edges)

@@ -118,6 +118,8 @@ class Result:
         if isinstance(run, TypedRun):
             metrics |= typed_metrics(run, keep_mask)
         plain = found.graph is None and isinstance(run.data, Data)
+        if metrics["options"].get("compensate") and found.graph is not None:
+            metrics["self_weights"] = found.graph.num_edges - int(edges.to_columns(keep_mask, True).sum())
         removed = Removed.of(run.data, edges.to_columns(keep_mask, True)) if plain else None
         return cls(
             graph=edges.sparse_graph(run.data, keep_mask) if found.graph is None else found.graph,
@@ -325,7 +327,8 @@ def _unpacked(tensors: dict[str, Tensor], attributes: dict[str, Any], graph_path
     graph = unpack_graph(tensors, attributes, graph_path)
     if mask.dtype != torch.bool or mask.dim() != 1 or scores.shape != mask.shape:
         raise InputError(f"{graph_path}: edge_mask and scores have no value for each column of the dense graph")
-    if int(mask.sum()) != graph.edge_index.shape[1]:
+    more = graph.edge_index[:, int(mask.sum()) :]  # self-loops that make up for missing sums
+    if graph.edge_index.shape[1] < int(mask.sum()) or not bool((more[0] == more[1]).all()):
         raise InputError(f"{graph_path}: edge_mask keeps {int(mask.sum())} columns, edge_index has others")
     return graph, mask, scores, unpack_removed(removed, mask, int(graph.num_nodes), graph_path)
 

@@ -1,7 +1,8 @@
 """A graph, its task and the kind of network to train on it: what every method works on."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -92,6 +93,7 @@ class Run:
         self.model = model
         self.trained = trained
         self.max_degree = max_degree
+        self.compensated = False  # whether nodes have self-loops that the data do not have
         self.watch = watch
         self.checkpoint = checkpoint or NoCheckpoint()
         self.backbone = self.resolve(backbone)
@@ -231,6 +233,15 @@ class Run:
         """The kept edges (None: all)."""
         return self.edges if keep_mask is None else self.edges.subset(keep_mask.to(self.device))
 
+    def compensated_by(self, weights: Tensor) -> "Run":
+        """The same run, its dense network included, with self-loops of these weights at the nodes."""
+        assert self.dense is not None  # of the run without them
+        other = copy(self)
+        for name in ("seen", "judged", "view", "cap", "_batches"):
+            other.__dict__.pop(name, None)
+        other.edges, other.compensated = replace(self.edges, loops=self.edges.loops + weights), True
+        return other
+
     def on(self, data: Data) -> "Run":
         """The same run on another graph."""
         return type(self)(
@@ -269,7 +280,8 @@ class Run:
     @property
     def depends(self) -> dict[str, Any]:
         """The same, and what counts as an edge: the key of whatever is cached that has a value for each of them."""
-        return {**self._depends_on_training, **({"by": "arcs"} if self.edges.directed else {})}
+        counted: dict[str, Any] = {"by": "arcs"} if self.edges.directed else {}
+        return {**self._depends_on_training, **counted, **({"compensated": True} if self.compensated else {})}
 
     @property
     def depends_on_all(self) -> dict[str, Any]:

@@ -5,6 +5,7 @@ import torch
 from brute import TARGET, trials
 from torch_geometric.nn import GCN, GraphSAGE
 
+import gst
 from graphs import random_graph
 from gst.base.errors import InputError
 from gst.graph.edgeset import EdgeSet
@@ -155,3 +156,31 @@ def test_damped_divergence_of_one_node_is_below_that_of_many():
     for damped, sign in ((True, 1), (False, -1)):
         target = Target(1.0, damped=damped)
         assert sign * (target.loss(wanted, many).sum() - target.loss(wanted, one).sum()) > 0
+
+
+@pytest.mark.parametrize("backbone", ["gcn", "gin", "sage", "gat"])
+@pytest.mark.parametrize("by", ["arcs", "pairs"])
+def test_a_lazy_walk_misses_nothing(backbone, by):
+    """Bounds of gains are never exceeded: at tolerance 0 every step is as good as one that tries all candidates."""
+    run = gst.Deploy(
+        sparsity=0.5, backbone=backbone, hidden=8, by=by, anchor_epochs=10, sparse_epochs=10, cache=False
+    ).run(random_graph(nodes=40, edges=100, weighted=True))
+    network, logits = run.network(), run.dense.logits
+    network.module.load_state_dict(run.dense.model)
+    network.module.eval()
+    searches = [Search([network], run.edges, [logits], Target.of(logits), lazy=lazy) for lazy in (True, False)]
+    (order, deltas), (_, expected) = (search.add(run.edges.num_edges // 2, tolerance=0.0) for search in searches)
+    assert order.unique().numel() == order.numel()
+    assert torch.allclose(deltas, expected, atol=1e-6)
+
+
+def test_a_lazy_walk_is_resumed_to_the_last_bit():
+    run = gst.Deploy(sparsity=0.5, hidden=8, anchor_epochs=10, sparse_epochs=10, cache=False).run(random_graph(60, 200))
+    network, logits = run.network(), run.dense.logits
+    network.module.load_state_dict(run.dense.model)
+    network.module.eval()
+    whole, first, second = (Search([network], run.edges, [logits], Target.of(logits), lazy=True) for _ in range(3))
+    order = torch.cat([whole.add(40)[0], whole.add(100)[0]])
+    begun = first.add(40)[0]
+    second.resume(begun, first.memory())
+    assert torch.equal(torch.cat([begun, second.add(100)[0]]), order)

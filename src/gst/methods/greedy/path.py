@@ -24,11 +24,13 @@ from gst.methods.greedy.divergence import Target
 from gst.methods.greedy.network_arrays import CAP, all_known, as_lists, as_model
 from gst.methods.greedy.tape_arrays import tape_model
 from gst.methods.greedy.typed import TypedSearch
-from gst.methods.greedy.walk import Reads, new_memory, walk
+from gst.methods.greedy.walk import new_memory, walk
 from gst.nn.network import NativeNetwork, Network
 from gst.nn.recognise import TapeNetwork
 
-ROWS_PER_STEP = 2000.0  # that an early step may recompute on average, per network
+ROWS_PER_STEP = 2000.0  # that an early step may recompute on average, per network, …
+ROWS_IF_LAZY = 500.0  # … and in a lazy walk, which saves most trials
+LAZY_EDGES = 600_000  # from which walks are lazy
 TOLERANCE = 0.003  # drift of an answer above which the candidates around it are tried again
 MIN_SHARE_DOWN = 0.65  # share of the edges to keep from which a path goes down; with fewer, that costs more
 
@@ -168,7 +170,7 @@ class Search:
         keep_mask: Tensor | None = None,
         cap: int = CAP,
         room: Tensor | None = None,
-        read_price: float = 0.0,
+        lazy: bool | None = None,
     ) -> None:
         tapes = [network for network in networks if isinstance(network, TapeNetwork)]
         edges = tapes[0].counted(edges) if tapes else edges
@@ -180,8 +182,9 @@ class Search:
             self.model = as_model(networks, edges, wanted, target, cap)  # type: ignore[arg-type]
         self.prior = np.zeros(edges.num_edges) if prior is None else prior.double().cpu().numpy()
         self.keep_mask = np.zeros(edges.num_edges, bool)
-        space = np.full(edges.num_nodes, edges.num_edges + 1) if room is None else room.cpu().numpy().copy()
-        self._reads = Reads(space, np.zeros(edges.num_nodes, np.int64), read_price)
+        self._room = np.full(edges.num_nodes, edges.num_edges + 1) if room is None else room.cpu().numpy().copy()
+        able = target.damped and len(networks) == 1 and self.model[0].depth <= 2  # what bounds of gains are for
+        self._lazy = able and (edges.num_edges >= LAZY_EDGES if lazy is None else lazy)
         self._sign = 0.0
         self._memory = new_memory(edges.num_edges, edges.num_nodes)
         # of undamped KL the kernels compute the cross entropy, whose minimum is the entropy
@@ -245,8 +248,9 @@ class Search:
             self.prior,
             tolerance,
             tolerance * self._mean_gain,
-            ROWS_PER_STEP * num_networks,
-            self._reads,
+            (ROWS_IF_LAZY if self._lazy else ROWS_PER_STEP) * num_networks,
+            self._lazy and sign > 0,
+            self._room,
             self.lists,
             self.incidence,
             self.model,

@@ -29,6 +29,7 @@ from gst.methods.greedy.tape_kernels import apply_tape, change_tape, refresh_tap
 from gst.methods.greedy.tape_layout import TapeLayers
 
 FEW_EDGES = 32  # at a node; beyond that, its limit of drift grows in proportion to their number
+MOST_SLACK = 100.0  # of lazy walks
 EARLY = 20  # the row budget of a step is halved when a twentieth of the edges is kept
 REFRESH_SHARE = 0.05  # steps between two refreshes, as a share of the kept edges, …
 MIN_REFRESH_STEPS = 50  # … but at least this many
@@ -51,14 +52,6 @@ class Incidence(NamedTuple):
 
     start: np.ndarray  # [N + 1]
     edge: np.ndarray
-
-
-class Reads(NamedTuple):
-    """What nodes read on the kept edges."""
-
-    room: np.ndarray  # [N] how many more arcs may enter each node
-    fan_in: np.ndarray  # [N] how many do
-    price: float  # of a read, in units of the divergence
 
 
 class Memory(NamedTuple):
@@ -102,31 +95,51 @@ _refresh = _by_kind(refresh, refresh_attention, refresh_tape)
 
 
 @macro
-def _try(edge: int, sign: float, prior: np.ndarray, reads: Reads, lists: Lists, model: Model) -> float:
-    """δ_e = ΔD − sign · (prior_e − price · reads_e), where ΔD is the mean change of the divergence over the networks.
-
-    reads_e of an arc u → v counts what is read more: u by v and by those that read v, and by v those that u reads.
-    """
+def _try(edge: int, sign: float, prior: np.ndarray, lists: Lists, model: Model) -> float:
+    """δ_e = ΔD − sign · prior_e, where ΔD is the mean change of the divergence over the networks."""
     layers, state, trial = model
-    bonus = prior[edge]
-    if reads.price > 0:
-        bonus -= reads.price * (1 + lists.num_kept[lists.ends[2 * edge + 1]] + reads.fan_in[lists.ends[2 * edge]])
-    return _change(layers)(edge, sign, lists, layers, state, trial) / layers.wanted.shape[0] - sign * bonus
+    return _change(layers)(edge, sign, lists, layers, state, trial) / layers.wanted.shape[0] - sign * prior[edge]
 
 
 @inlined
-def _count_reads(edge: int, change: int, reads: Reads, lists: Lists) -> None:
+def _most_gain(edge: int, enough: float, lists: Lists, model: Model) -> float:
+    """No less than what adding an edge can gain in a network of two layers: the losses of all nodes it can reach.
+
+    These are its targets, their readers, and the readers of those. Infinite as soon as that is ``enough``, or where the
+    nodes are many: then a trial is worth its cost.
+    """
+    total, visited, loss = 0.0, 0, model[1].loss[0]
+    for arc in range(2 * edge, 2 * edge + 2):
+        if lists.position[arc] < 0:
+            continue
+        target = lists.ends[arc ^ 1]
+        total += loss[target]
+        visited += lists.num_kept[target]
+        if total >= enough or visited > FEW_EDGES:
+            return np.inf
+        for position in range(lists.start[target], lists.start[target] + lists.num_kept[target]):
+            reader = lists.target[position]
+            total += loss[reader]
+            visited += lists.num_kept[reader]
+            if total >= enough or visited > FEW_EDGES:
+                return np.inf
+            for further in range(lists.start[reader], lists.start[reader] + lists.num_kept[reader]):
+                total += loss[lists.target[further]]
+    return total
+
+
+@inlined
+def _take_room(edge: int, change: int, room: np.ndarray, lists: Lists) -> None:
     for arc in range(2 * edge, 2 * edge + 2):
         if lists.position[arc] >= 0:
-            reads.room[lists.ends[arc ^ 1]] -= change
-            reads.fan_in[lists.ends[arc ^ 1]] += change
+            room[lists.ends[arc ^ 1]] -= change
 
 
 @macro
-def _commit(edge: int, sign: float, reads: Reads, lists: Lists, model: Model, memory: Memory) -> bool:
+def _commit(edge: int, sign: float, room: np.ndarray, lists: Lists, model: Model, memory: Memory) -> bool:
     """Makes the last trial permanent and refreshes if that is due; returns whether it refreshed."""
     layers, state, trial = model
-    _count_reads(edge, 1 if sign > 0 else -1, reads, lists)
+    _take_room(edge, 1 if sign > 0 else -1, room, lists)
     counters = memory.counters
     _apply(layers)(edge, sign, lists, layers, state, trial, memory.drift)
     if max(lists.num_kept[lists.ends[2 * edge]], lists.num_kept[lists.ends[2 * edge + 1]]) > layers.cap:
@@ -141,6 +154,34 @@ def _commit(edge: int, sign: float, reads: Reads, lists: Lists, model: Model, me
     return True
 
 
+@macro
+def _heap(
+    is_candidate: np.ndarray,
+    sign: float,
+    prior: np.ndarray,
+    lazy: bool,
+    room: np.ndarray,
+    lists: Lists,
+    model: Model,
+    value: np.ndarray,
+) -> list[tuple[float, int]]:
+    """The candidates by value, those without room at their target left out; they are tried where they have none."""
+    if sign > 0:
+        for edge in range(is_candidate.size):
+            is_candidate[edge] &= room[lists.ends[2 * edge + 1]] > 0
+    heap = [(np.inf, -1)]  # a sentinel, which also gives the list its type
+    for edge in range(is_candidate.size):
+        if is_candidate[edge]:
+            if np.isnan(value[edge]):
+                if lazy:
+                    value[edge] = -_most_gain(edge, np.inf, lists, model) - prior[edge]
+                else:
+                    value[edge] = _try(edge, sign, prior, lists, model)
+            heap.append((value[edge], edge))
+    heapq.heapify(heap)
+    return heap
+
+
 @njit(cache=True)
 def walk(
     replayed: np.ndarray,
@@ -151,7 +192,8 @@ def walk(
     tolerance: float,
     margin: float,
     rows: float,
-    reads: Reads,
+    lazy: bool,
+    room: np.ndarray,
     lists: Lists,
     incidence: Incidence,
     model: Model,
@@ -165,6 +207,10 @@ def walk(
     drift of a node is ``tolerance``, times its number of edges / ``FEW_EDGES`` if that is larger, so that the work per
     step does not grow with the degree.
 
+    ``lazy``: on large graphs, a candidate that cannot be the next best is not tried when its node drifts, nor at first.
+    Its value is then the least that δ can be, so it is tried once it is on top: nothing is missed, and most trials are
+    saved. For one network of two layers, adding edges.
+
     Only candidates with room at their target (an arc's) are added.
 
     Retrials may recompute ``rows`` rows per step on average, fewer the more edges are kept, since the first edges
@@ -175,36 +221,28 @@ def walk(
     order, deltas = np.empty(count, np.int64), np.empty(count)
     for edge in replayed:
         _change(model[0])(edge, sign, lists, model[0], model[1], model[2])
-        _commit(edge, sign, reads, lists, model, memory)
+        _commit(edge, sign, room, lists, model, memory)
     if count == 0:
         return order, deltas
-    if sign > 0:
-        for edge in range(is_candidate.size):
-            is_candidate[edge] &= reads.room[lists.ends[2 * edge + 1]] > 0
-    heap = [(np.inf, -1)]  # a sentinel, which also gives the list its type
-    for edge in range(is_candidate.size):
-        if is_candidate[edge]:
-            if np.isnan(value[edge]):
-                value[edge] = _try(edge, sign, prior, reads, lists, model)
-            heap.append((value[edge], edge))
-    heapq.heapify(heap)
+    heap = _heap(is_candidate, sign, prior, lazy, room, lists, model, value)
 
     limit = tolerance * np.maximum(1.0, (incidence.start[1:] - incidence.start[:-1]) / FEW_EDGES)
     tried_in = np.full(is_candidate.size, -1)  # the last step that tried a candidate again
+    most_slack = MOST_SLACK if lazy else np.inf
     step = 0
     while step < count:
         _drop_superseded(heap, is_candidate, value)
         edge = heapq.heappop(heap)[1]
-        value[edge] = _try(edge, sign, prior, reads, lists, model)
+        value[edge] = _try(edge, sign, prior, lists, model)
         _drop_superseded(heap, is_candidate, value)
         if value[edge] > heap[0][0] + margin:
             heapq.heappush(heap, (value[edge], edge))
             continue
         is_candidate[edge] = False
         order[step], deltas[step] = edge, value[edge]
-        check_all = _commit(edge, sign, reads, lists, model, memory) or tolerance == 0
+        check_all = _commit(edge, sign, room, lists, model, memory) or tolerance == 0
         target = lists.ends[2 * edge + 1]
-        if sign > 0 and reads.room[target] <= 0:  # no further arc enters this node
+        if sign > 0 and room[target] <= 0:  # no further arc enters this node
             for position in range(incidence.start[target], incidence.start[target + 1]):
                 if lists.ends[2 * incidence.edge[position] + 1] == target:
                     is_candidate[incidence.edge[position]] = False
@@ -215,12 +253,20 @@ def walk(
                 other = incidence.edge[position]
                 if is_candidate[other] and tried_in[other] != step:
                     tried_in[other] = step
-                    fresh = _try(other, sign, prior, reads, lists, model)
+                    if lazy:
+                        _drop_superseded(heap, is_candidate, value)
+                        least = -_most_gain(other, -heap[0][0] - prior[other], lists, model) - prior[other]
+                        if least > heap[0][0]:  # it cannot be the next: tried again when it is on top
+                            if least != value[other]:
+                                value[other] = least
+                                heapq.heappush(heap, (least, other))
+                            continue
+                    fresh = _try(other, sign, prior, lists, model)
                     recomputed += model[2].size.sum()
                     if fresh != value[other]:
                         value[other] = fresh
                         heapq.heappush(heap, (fresh, other))
-        _account(rows / (1 + EARLY * counters[NUM_KEPT] / is_candidate.size) - recomputed, counters)
+        _account(rows / (1 + EARLY * counters[NUM_KEPT] / is_candidate.size) - recomputed, most_slack, counters)
         step += 1
     return order, deltas
 
@@ -233,10 +279,11 @@ def _drop_superseded(heap: list[tuple[float, int]], is_candidate: np.ndarray, va
 
 
 @macro
-def _account(spare: float, counters: np.ndarray) -> None:
+def _account(spare: float, most_slack: float, counters: np.ndarray) -> None:
     """Adds the rows that a step left unused; the slack grows in debt and shrinks in credit, which is bounded."""
     counters[SPARE_ROWS] = min(counters[SPARE_ROWS] + spare, 1000 * max(spare, 1.0))
-    counters[SLACK] = max(1.0, counters[SLACK] * (1.02 if counters[SPARE_ROWS] < 0 else 0.98))
+    slack = counters[SLACK] * (1.02 if counters[SPARE_ROWS] < 0 else 0.98)
+    counters[SLACK] = min(max(slack, 1.0), most_slack)
 
 
 @macro
