@@ -26,14 +26,23 @@ CHANGED = {
     **{"weight_decay": 0.1, "masker_hidden": 8, "mask_deviation": 0.05, "inductive": True, "batch": "clusters"},
     **{"clusters": 4, "clusters_per_batch": 1, "batch_nodes": 3, "fanout": 1, "seed": 2},
     **{"residual": True, "norm": "layer", "prune_ratio": 0.2, "round_epochs": 3, "l1": 0.1, "weight_prune_ratio": 0.2},
-    **{"inner_steps": 3, "meta_epochs": 2, "outer": "train", "by": "pairs", "max_degree": 4},
+    **{
+        "inner_steps": 3,
+        "meta_epochs": 2,
+        "outer": "train",
+        "by": "pairs",
+        "max_degree": 4,
+        "scenarios": 1,
+        "compensate": True,
+    },
 }
 # needs pyg-lib; one machine; typed graphs and links have tests of their own
-UNTRIED = {"loader", "device"} | {"target", "protect", "scope"} | {"output", "decoder"}
+UNTRIED = {"loader", "device"} | {"target", "protect", "scope"} | {"output", "decoder", "head", "change", "strength"}
 NO_RESULT = {"sparsity", "keep", "backbone", "model", "cache", "callbacks", "checkpoint"}
 METHODS = {
     "gst": {"method": "gst"},
     "deploy": {"method": "deploy"},
+    "deploy-gin": {"method": "deploy", "backbone": "gin"},
     "retrain": {"method": "retrain"},
     "ugs": {"method": "ugs", "round_epochs": 2, "prune_ratio": 0.4},
     "mgspar": {"method": "mgspar", "inner_steps": 2, "meta_epochs": 1, "prune_ratio": 0.4},
