@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
+from gst.base.errors import InputError
 from gst.graph.edgeset import EdgeSet
 from gst.nn.backbones import Backbone
 from gst.nn.features import Features, rows
@@ -102,4 +103,4 @@ class OwnPart:
         return logits if nodes is None else logits[nodes]
 
     def within(self, edges: EdgeSet, nodes: Tensor, ids: Tensor) -> Network:
-        raise NotImplementedError("a subgraph is not divided again")
+        raise InputError("a part of a graph is not divided again")

@@ -4,6 +4,7 @@ Every tracker records the settings of a fit, ``{phase}/val``, ``{phase}/best`` a
 and at the end the numbers of ``result.metrics``. Of several workers only the first one records.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from os import PathLike, fspath
 from typing import Any
@@ -36,7 +37,7 @@ def numbers(values: Mapping[str, Any]) -> dict[str, float]:
     return {k: float(v) for k, v in plain(values).items() if isinstance(v, int | float) and not isinstance(v, bool)}
 
 
-class Tracker(Callback):
+class Tracker(Callback, ABC):
     """What trackers share: steps count through all phases, and only the first worker records."""
 
     def __init__(self) -> None:
@@ -62,21 +63,21 @@ class Tracker(Callback):
         if distributed.rank() == 0:
             self.abort(isinstance(error, KeyboardInterrupt))
 
+    @abstractmethod
     def begin(self, settings: dict[str, Plain]) -> None:
         """Opens a run."""
-        raise NotImplementedError
 
+    @abstractmethod
     def log(self, values: dict[str, float], step: int) -> None:
         """Records the values of an epoch."""
-        raise NotImplementedError
 
+    @abstractmethod
     def finish(self, metrics: dict[str, Plain]) -> None:
         """Records the outcome and closes the run."""
-        raise NotImplementedError
 
+    @abstractmethod
     def abort(self, interrupted: bool) -> None:
         """Closes the run of a fit that failed."""
-        raise NotImplementedError
 
 
 class TensorBoard(Tracker):

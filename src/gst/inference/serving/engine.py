@@ -1,6 +1,7 @@
 """The engine: answers of single nodes from their receptive field in the sparse graph."""
 
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
@@ -41,7 +42,7 @@ class Answer(NamedTuple):
     read: int  # nodes
 
 
-class Engine:
+class Engine(ABC):
     """``engine(nodes)`` gives the outputs of these nodes, [nodes, C], as a pass over the whole sparse graph would.
 
     Safe to call from many threads. Made by :meth:`gst.Result.engine`, read from a file by :func:`gst.load_engine`.
@@ -57,9 +58,9 @@ class Engine:
     inputs: int
     version: int = 0
 
+    @abstractmethod
     def __call__(self, nodes: Ids, x: Any = None) -> Tensor:
         """Outputs of these nodes; ``x``: [nodes, F], features that they have in this call only."""
-        raise NotImplementedError
 
     def answer(self, nodes: Ids, x: Any = None) -> Answer:
         """Outputs with the version of the graph that they belong to."""
@@ -73,16 +74,16 @@ class Engine:
         """
         raise InputError("this engine cannot change its graph: result.engine(updates=True) of a native model can")
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027 (without a journal there is nothing to close)
         """Ends the journal, if there is one, so that another engine may have it."""
 
+    @abstractmethod
     def reads(self, nodes: Ids) -> Reads:
         """How many nodes, arcs and bytes one call for these nodes reads."""
-        raise NotImplementedError
 
+    @abstractmethod
     def save(self, path: str | PathLike[str]) -> Path:
         """Writes one file for :func:`gst.load_engine`, in one step; of a module that is not native, no code."""
-        raise NotImplementedError
 
     def update(
         self,
