@@ -47,7 +47,7 @@ class Peer:
 def race(name: str, hidden: int, sparsity: float, share: float) -> dict[str, float | int | str]:
     """Times both on one data set; whenever GST has finished 20 epochs, the peer trains 20 as well."""
     data = gst.load(name)
-    epochs = {key: max(20, round(share * preset(name, "gcn")[key])) for key in ("anchor_epochs", "sparse_epochs")}
+    epochs = {key: max(20, round(share * int(preset(name, "gcn")[key]))) for key in ("anchor_epochs", "sparse_epochs")}
     total = sum(epochs.values())
     peer = Peer(data, hidden)
     for _ in range(2):
@@ -65,7 +65,7 @@ def race(name: str, hidden: int, sparsity: float, share: float) -> dict[str, flo
             peer_epochs += 20
 
     start = time.perf_counter()
-    result = gst.sparsify(data, "gst", sparsity=sparsity, hidden=hidden, cache=False, callbacks=watch, **epochs)
+    result = gst.sparsify(data, "gst", sparsity=sparsity, hidden=hidden, cache=False, callbacks=watch, **epochs)  # type: ignore[arg-type]
     ours = time.perf_counter() - start - peer_seconds
     theirs = peer_seconds * total / peer_epochs
     return {

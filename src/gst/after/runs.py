@@ -8,10 +8,9 @@ from typing import Any
 
 from torch_geometric.data import Data
 
-from gst.api.sparsify import make_method
 from gst.base.errors import AgreementWarning, InputError
 from gst.base.versions import environment
-from gst.methods import METHODS, Result
+from gst.methods import Result, Sparsifier
 from gst.storage import files
 from gst.storage.cache import fingerprint
 from gst.storage.checkpoint import BaseCheckpoint
@@ -28,18 +27,14 @@ class Runs:
 
     Args:
         data: the graph.
-        method: a name of ``gst methods``.
-        params: arguments of the method, but for seed and sparsity.
+        estimator: the method with its arguments; each run has a seed and a sparsity of its own.
         retrain: whether a fresh model is trained on every sparse graph.
         checkpoint: where finished runs and the state of the one under way are kept.
     """
 
-    def __init__(
-        self, data: Data, method: str, params: dict[str, Any], *, retrain: bool, checkpoint: BaseCheckpoint
-    ) -> None:
+    def __init__(self, data: Data, estimator: Sparsifier, *, retrain: bool, checkpoint: BaseCheckpoint) -> None:
         self.data = data
-        self.method = METHODS.resolve(method)
-        self.params = params
+        self.estimator = estimator
         self.checkpoint = checkpoint
         self.retrain = retrain
         self.identity = self._identity()
@@ -61,16 +56,14 @@ class Runs:
     def result(self, seed: int, sparsity: float) -> Result:
         """The run itself; a run that was measured before gives the same again."""
         unfinished = self.checkpoint.unfinished()
-        now = {"method": self.method, "seed": seed, "sparsity": sparsity, "retrain": self.retrain}
+        now = {"method": self.estimator.name, "seed": seed, "sparsity": sparsity, "retrain": self.retrain}
         if unfinished is not None and any(unfinished["identity"].get(name) != now[name] for name in now):
             self.forget()  # the process before has made its runs in another order
         with warnings.catch_warnings():  # most runs of a search only find out what is too much
             warnings.simplefilter("ignore", AgreementWarning)
-            estimator = self._estimator(seed=seed, sparsity=sparsity, checkpoint=self.checkpoint)
+            this = {"seed": seed, "sparsity": sparsity, "checkpoint": self.checkpoint}
+            estimator = type(self.estimator)(**{**self.estimator.get_params(), **this})
             return estimator.fit(self.data, dense=True, retrain=self.retrain).result_
-
-    def _estimator(self, **params: Any) -> Any:
-        return make_method(self.method, **{**self.params, **params})
 
     def forget(self) -> None:
         """Clears the state of a finished run, beside which the next one could not begin."""
@@ -79,13 +72,13 @@ class Runs:
 
     def _identity(self) -> dict[str, Any]:
         """All that the outcome of a run depends on besides seed and sparsity."""
-        estimator = self._estimator(seed=0, sparsity=0.5)
+        estimator = self.estimator
         training = [estimator.config(kind, self.data).model_dump() for kind in (Training, Batching)]
         settings = {**training[0], **training[1], **estimator.settings(self.data)}
         model = estimator.model
         return {
             "data": fingerprint(self.data),
-            "method": self.method,
+            "method": estimator.name,
             "backbone": estimator.backbone,
             "model": None if model is None else f"{type(model).__name__} {hash_of(capture(model))}",
             **{name: value for name, value in settings.items() if name != "seed"},
@@ -94,16 +87,14 @@ class Runs:
 
 
 @contextmanager
-def opened_runs(
-    data: Data, method: str, checkpoint: BaseCheckpoint, params: dict[str, Any], *, retrain: bool
-) -> Iterator[Runs]:
+def opened_runs(data: Data, estimator: Sparsifier, checkpoint: BaseCheckpoint, *, retrain: bool) -> Iterator[Runs]:
     """Runs that share what does not depend on the sparsity, also where the cache is off or knows no own models.
 
     Anchors, dense baselines, the paths of iterative methods and of Deploy are made once for each seed.
     """
-    uncached = params.get("model") is not None or params.get("cache") is False
+    uncached = estimator.model is not None or estimator.cache is False
     with checkpoint.shared_store() if uncached else nullcontext():
-        yield Runs(data, method, params, retrain=retrain, checkpoint=checkpoint)
+        yield Runs(data, estimator, retrain=retrain, checkpoint=checkpoint)
 
 
 def _read(path: Path, identity: dict[str, Any]) -> dict[str, dict[str, Any]]:

@@ -10,6 +10,7 @@ from torch import nn
 from torch_geometric.data import Data
 
 from gst.after.runs import opened_runs
+from gst.api.sparsify import make_method
 from gst.base.arguments import check_options
 from gst.base.errors import InputError
 from gst.base.modes import plain_torch
@@ -137,10 +138,11 @@ def search(
     if accuracy == "auto":
         accuracy = "fresh" if METHODS.resolve(method) == "retrain" else "returned"
     prefix = "retrain_" if accuracy == "fresh" else ""
-    params: dict[str, Any] = {"backbone": backbone, "model": model, "cache": cache, "callbacks": callbacks, **settings}
+    shared = {"backbone": backbone, "model": model, "cache": cache, "callbacks": callbacks}
+    estimator = make_method(method, **{**shared, **settings, "sparsity": step})
     with (
         opened(checkpoint) as opened_checkpoint,
-        opened_runs(data, method, opened_checkpoint, params, retrain=bool(prefix)) as runs,
+        opened_runs(data, estimator, opened_checkpoint, retrain=bool(prefix)) as runs,
     ):
 
         def measure(sparsity: float) -> Point:

@@ -34,7 +34,7 @@ from gst.train.links import has_links
 from gst.train.models import check_model
 from gst.train.presets import preset
 from gst.train.run import Run
-from gst.train.settings import Batching, Config, Training, check_names, make_config
+from gst.train.settings import Batching, Config, Training, Value, check_names, make_config
 from gst.train.trainer import Watcher, silent
 from gst.train.typed_run import TypedRun
 
@@ -174,7 +174,7 @@ class Sparsifier(BaseTransform):
         """One of the method's frozen configs: the arguments given, over the settings that go with the data."""
         return make_config(kind, {} if data is None else self.preset(data), self.get_params())
 
-    def preset(self, data: Data) -> dict[str, Any]:
+    def preset(self, data: Data) -> dict[str, Value]:
         """The settings that go with the data, where it is a published data set."""
         values = preset(published_name(data), self.backbone)
         return {**values, "inductive": False} if self.transductive_only else values

@@ -1,8 +1,7 @@
 """Settings that go with a data set: the paper's table, and those of dense models as strong as the published ones."""
 
-from typing import Any
-
 from gst.base.names import normalise_name
+from gst.train.settings import Value
 
 # E, D, lr and ΔT of the paper's table, by data set; E where a backbone has its own
 PAPER = {
@@ -19,13 +18,27 @@ INDUCTIVE = {"sage": "neighbors", "clustergcn": "clusters"}
 OGB = ("ogbn", "synthetic")  # what comes before the name of a graph of OGB, or of its twin
 
 # as the paper has it for its own, an anchor, then twenty intervals
-_COMMON = {"anchor_epochs": 100, "sparse_epochs": 100, "interval": 5, "hidden": 64, "lr": 0.01}
-_WIKIPEDIA = {**_COMMON, "sparse_epochs": 200, "interval": 10, "hidden": 128, "dropout": 0.2, "weight_decay": 0.0}
-_HETEROPHILOUS = {**_COMMON, "layers": 3, "residual": True, "dropout": 0.2, "weight_decay": 0.0}
-_FOLDERS = {**_COMMON, "hidden": 128}
-_TYPED = {"anchor_epochs": 60, "sparse_epochs": 60, "interval": 3, "hidden": 64, "lr": 0.005, "weight_decay": 1e-4}
+_COMMON: dict[str, Value] = {"anchor_epochs": 100, "sparse_epochs": 100, "interval": 5, "hidden": 64, "lr": 0.01}
+_WIKIPEDIA: dict[str, Value] = {
+    **_COMMON,
+    "sparse_epochs": 200,
+    "interval": 10,
+    "hidden": 128,
+    "dropout": 0.2,
+    "weight_decay": 0.0,
+}
+_HETEROPHILOUS: dict[str, Value] = {**_COMMON, "layers": 3, "residual": True, "dropout": 0.2, "weight_decay": 0.0}
+_FOLDERS: dict[str, Value] = {**_COMMON, "hidden": 128}
+_TYPED: dict[str, Value] = {
+    "anchor_epochs": 60,
+    "sparse_epochs": 60,
+    "interval": 3,
+    "hidden": 64,
+    "lr": 0.005,
+    "weight_decay": 1e-4,
+}
 # docs/guide/data-sets.md has what a dense GCN reaches with them, and what is published
-DENSE: dict[str, dict[str, Any]] = {
+DENSE: dict[str, dict[str, Value]] = {
     **dict.fromkeys(("computers", "photo", "cs", "physics"), _COMMON),
     **dict.fromkeys(("chameleon", "squirrel"), _WIKIPEDIA),
     **dict.fromkeys(("tolokers", "minesweeper", "questions", "romanempire", "amazonratings"), _HETEROPHILOUS),
@@ -35,10 +48,10 @@ DENSE: dict[str, dict[str, Any]] = {
     "digits": {"anchor_epochs": 100, "sparse_epochs": 200, "hidden": 64, "lr": 0.01},
 }
 
-LINKS: dict[str, Any] = {**_COMMON, "sparse_epochs": 200, "interval": 10, "dropout": 0.2, "weight_decay": 0.0}
+LINKS: dict[str, Value] = {**_COMMON, "sparse_epochs": 200, "interval": 10, "dropout": 0.2, "weight_decay": 0.0}
 
 
-def preset(dataset: str | None, backbone: str) -> dict[str, Any]:
+def preset(dataset: str | None, backbone: str) -> dict[str, Value]:
     """The settings that go with a published data set and this backbone; for any other name none.
 
     >>> preset("Cora", "gat"), preset("mine", "gat")
@@ -56,7 +69,7 @@ def preset(dataset: str | None, backbone: str) -> dict[str, Any]:
         return {}
     anchor, sparse, lr, interval = PAPER[graph]
     anchor = PAPER_ANCHOR.get((graph, normalise_name(backbone)), anchor)
-    values: dict[str, Any] = {"anchor_epochs": anchor, "sparse_epochs": sparse, "lr": lr, "interval": interval}
+    values: dict[str, Value] = {"anchor_epochs": anchor, "sparse_epochs": sparse, "lr": lr, "interval": interval}
     if large and normalise_name(backbone) in INDUCTIVE:
         values |= {"inductive": True, "batch": INDUCTIVE[normalise_name(backbone)]}
     return values

@@ -9,6 +9,7 @@ from gst.base.errors import InputError
 from gst.base.text import choices, shown
 
 MOST_EPOCHS = 1_000_000
+Value = bool | int | float | str  # of one setting by its name, before a config checks it
 
 
 class Config(BaseModel):

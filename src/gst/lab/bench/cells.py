@@ -13,6 +13,7 @@ from gst.base.names import normalise_name
 from gst.base.versions import versions
 from gst.lab.bench.rows import NAMING, Row
 from gst.train.presets import preset
+from gst.train.settings import Value
 
 MODELS = ("returned", "fresh", "warm")  # the frozen one costs nothing and is always measured
 FILTERS = ("dataset", "backbone", "method", "sparsity", "seed", "variation")
@@ -29,9 +30,9 @@ class Cell:
     method: str
     sparsity: float
     seed: int
-    variation: dict[str, Any] = field(default_factory=dict)  # varied arguments, or "relocated", "rounds"
-    settings: dict[str, Any] = field(default_factory=dict)  # of training and batching
-    options: dict[str, Any] = field(default_factory=dict)  # of the method
+    variation: dict[str, Value] = field(default_factory=dict)  # varied arguments, or "relocated", "rounds"
+    settings: dict[str, Value] = field(default_factory=dict)  # of training and batching
+    options: dict[str, Value] = field(default_factory=dict)  # of the method
     split: str = ""  # as ``gst.load`` takes it; empty: the default
     models: tuple[str, ...] = MODELS  # which are trained and measured besides the dense one
     spectrum: bool = False  # whether eigenvalues are compared as well
@@ -46,7 +47,7 @@ class Cell:
     def versions(self) -> str:
         """Of the code that decides the result."""
         batch = {**preset(self.dataset, self.backbone), **self.settings}.get("batch", "full")
-        return versions(self.dataset, self.backbone, batch, self.method)
+        return versions(self.dataset, self.backbone, str(batch), self.method)
 
     @property
     def variation_text(self) -> str:

@@ -10,17 +10,18 @@ from gst.lab.bench.cells import MODELS, Cell
 from gst.lab.bench.profiles import PROFILES
 from gst.methods import METHODS
 from gst.train.presets import INDUCTIVE
+from gst.train.settings import Value
 
 TENTHS = tuple(n / 10 for n in range(1, 9))
 ROUNDS = (1, 3, 5, 7, 9, 11, 13)  # of lottery tickets, as in the paper's table
 
 NEED_ALL = ("ugs", "wd-glt", "mgspar", "neural-sparse")  # give every edge a value, …
-WHOLE = {"batch": "full", "inductive": False}  # … for which they need the whole graph at once
+WHOLE: dict[str, Value] = {"batch": "full", "inductive": False}  # … for which they need the whole graph at once
 
 # rows that are not of a method, see gst.lab.bench.references, and what stands in their column of sparsities
 REFERENCES: dict[str, tuple[float, ...]] = {"edge-free": (1.0,), "ensemble": (0.0,), "drop-edge": (0.2, 0.5)}
 
-Variations = tuple[dict[str, Any], ...]
+Variations = tuple[dict[str, Value], ...]
 UNVARIED: Variations = ({},)
 
 
@@ -209,13 +210,13 @@ def _cells(experiment: str, size: str, grid: Grid, seeds: int | None) -> Iterato
             settings |= {"inductive": method != "retrain", "batch": INDUCTIVE[normalise_name(backbone)]}
         if parts[0] in NEED_ALL and (dataset.startswith("ogbn") or grid.inductive):
             settings |= WHOLE
-        options: dict[str, Any] = {}
+        options: dict[str, Value] = {}
         for part in parts:
             of_method = profile.options.get(part, {}) if grid.size == "small" or profile.thin else {}
             options |= of_method | profile.options.get(f"{part} {dataset}", {})
         for variation in scale(grid.variations):
             if "rounds" in variation:  # each round prunes 5 % of the edges and 20 % of the weights
-                sparsities: tuple[float, ...] = (round(1 - 0.95 ** variation["rounds"], 4),)
+                sparsities: tuple[float, ...] = (round(1 - 0.95 ** int(variation["rounds"]), 4),)
                 options = {**options, "prune_ratio": 0.05, "weight_prune_ratio": 0.2}
             else:
                 sparsities = scale(grid.sparsities)

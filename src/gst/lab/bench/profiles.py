@@ -1,7 +1,8 @@
 """How large the experiments are: three profiles, each with its data sets, settings and seeds."""
 
 from dataclasses import dataclass, field
-from typing import Any
+
+from gst.train.settings import Value
 
 DENSE = ("Computers", "Physics", "Chameleon", "Squirrel", "Tolokers")
 REAL = ("debian", "arxiv-citations")
@@ -22,10 +23,10 @@ class Profile:
     dense: tuple[str, ...]
     real: tuple[str, ...]
     split: str = ""  # of small graphs, drawn anew for every seed; "": as shipped
-    settings: dict[str, Any] = field(default_factory=dict)  # of training; {}: the presets of the data set
+    settings: dict[str, Value] = field(default_factory=dict)  # of training; {}: the presets of the data set
     widths: dict[str, int] = field(default_factory=dict)  # hidden, for single data sets
-    options: dict[str, dict[str, Any]] = field(default_factory=dict)  # by method, or by "method dataset"
-    large_settings: dict[str, Any] | None = None  # instead of ``settings`` on all but small graphs; {}: the presets
+    options: dict[str, dict[str, Value]] = field(default_factory=dict)  # by method, or by "method dataset"
+    large_settings: dict[str, Value] | None = None  # instead of ``settings`` on all but small graphs; {}: the presets
     thin: bool = False  # only the first and the last value of every scale
 
 

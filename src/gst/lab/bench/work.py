@@ -35,7 +35,7 @@ from gst.storage.cache import Cache
 from gst.storage.files import unflatten
 from gst.storage.paths import data_root
 from gst.train.run import Run
-from gst.train.settings import Batching, Training
+from gst.train.settings import Batching, Training, Value
 
 LATENCY_REPEATS = 15  # more would take a fifth of a cell's time on PubMed
 _NOT_ARGUMENTS = ("relocated", "rounds")  # variations of the graph and of tickets, not of the method
@@ -86,7 +86,7 @@ def _measurement(cell: Cell) -> Callable[[Cell, Path | None], dict[str, Any]]:
     return _measure_ticket if "rounds" in cell.variation else _measure
 
 
-def _arguments(cell: Cell) -> dict[str, Any]:
+def _arguments(cell: Cell) -> dict[str, Value]:
     """The arguments of the cell's method, but for its budget."""
     varied = {name: value for name, value in cell.variation.items() if name not in _NOT_ARGUMENTS}
     return {"backbone": cell.backbone, "seed": cell.seed, **cell.settings, **cell.options, **varied}
@@ -156,7 +156,7 @@ def _measure_ticket(cell: Cell, root: Path | None) -> dict[str, Any]:
     ugs = UGS(sparsity=cell.sparsity, **_accepted(UGS, _arguments(cell)))
     run = _run_of(cell, ugs, root)
     num_kept = run.edges.num_edges
-    for _ in range(cell.variation["rounds"]):
+    for _ in range(int(cell.variation["rounds"])):
         num_kept -= prune_count(num_kept, ugs.prune_ratio)
     scores, stages, _ = ugs.path(run, num_kept)
     weight_masks = unflatten("weights", stages[-1].extra)
