@@ -205,7 +205,7 @@ def test_spectra_on_request():
     [
         ({"options": {"l1": -1}, "method": "ugs"}, "UGS: l1 = -1"),
         ({"settings": {**SETTINGS, "hidden": "wide"}}, "hidden = 'wide'"),
-        ({"variation": {"rounds": "three"}, "options": {}}, "TypeError in work.py"),
+        ({"variation": {"rounds": "three"}, "options": {}}, "ValueError in work.py"),
     ],
 )
 def test_a_failure_has_its_reason(values, reason):
