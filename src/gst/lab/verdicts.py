@@ -202,7 +202,7 @@ CLAIMS: tuple[tuple[str, Callable[[Sequence[Row]], Verdict], str], ...] = (
     (
         "table 4: tuning, then topology, then semantics matter; all together are best",
         ablation,
-        "gst bench rq5-ablation --seeds 5 --only dataset=cora,backbone=gcn,sparsity=0.4",
+        "gst bench rq5-ablation --only dataset=cora,backbone=gcn,sparsity=0.4",
     ),
     ("figures 4, 7 – 9: GST preserves both ends of the spectrum best", spectra, "gst bench rq2"),
     ("table 11: UGS finds better tickets on the graph of GST", tickets, "gst bench rq4-tickets"),
