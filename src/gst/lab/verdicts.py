@@ -137,7 +137,7 @@ def ablation(rows: Sequence[Row]) -> Verdict:
     full, last = means[""], means["tune=False"]
     others = [means["semantic=False"], means["topology=False"]]
     best, worst = full >= max(*others, last), last <= min(*others, full)
-    word = "holds" if best and worst else "holds in part" if best or worst else "does not hold"
+    word = "holds by the means" if best and worst else "holds in part" if best or worst else "does not hold"
     return Verdict(word, "; ".join(texts), tuple(used))
 
 
