@@ -149,7 +149,13 @@ def test_a_pipe_without_a_reader_is_left_quietly():
     assert done.returncode == 141 and done.stderr == ""
 
 
-NO_DATA = [None, "cora", [1, 2], 3, networkx.path_graph(3), HeteroData(), np.zeros(3), {"x": 1}, object()]
+NO_DATA = [None, "cora", [1, 2], 3, networkx.path_graph(3), np.zeros(3), {"x": 1}, object()]
+
+
+def test_a_typed_graph_without_relations_is_named():
+    for call in (gst.SCAN(sparsity=0.5), gst.SCAN(sparsity=0.5).fit, gst.Deploy(GCN(3, 4, 2), sparsity=0.5).fit):
+        with pytest.raises(InputError, match="typed graph has no relation"):
+            call(HeteroData())
 
 
 @pytest.mark.parametrize("data", NO_DATA, ids=lambda data: type(data).__name__)

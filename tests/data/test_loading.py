@@ -12,7 +12,7 @@ def test_every_name_is_listed():
     names = f"{names} Amazon-ratings Chameleon Squirrel debian arxiv-citations"
     large = "ogbn-arxiv ogbn-proteins ogbn-products"
     random = "synthetic synthetic-arxiv synthetic-proteins synthetic-products"
-    typed = "ACM DBLP IMDB debian-typed papers"
+    typed = "ACM DBLP IMDB debian-typed papers fraud"
     assert [info.name for info in table] == f"{names} {large} {random} {typed}".split()
     assert not any(info.directed for info in table)
     assert {info.name for info in table if info.metric == "rocauc"} == {
@@ -21,6 +21,7 @@ def test_every_name_is_listed():
         "Questions",
         "ogbn-proteins",
         "synthetic-proteins",
+        "fraud",
     }
 
 

@@ -115,7 +115,7 @@ def test_broken_files(tmp_path):
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (HeteroData(), "does not load safely as a torch_geometric Data"),
+        (HeteroData(), "has no dense tensor 'x': x, y and edge_index are needed"),
         (torch.zeros(3), "holds a Tensor: it should hold a torch_geometric Data"),
         ({"x": torch.zeros(3, 2)}, "has no dense tensor 'y': x, y and edge_index are needed"),
         (graph(y=torch.eye(6).to_sparse()), "has no dense tensor 'y'"),

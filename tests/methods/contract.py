@@ -14,6 +14,7 @@ from gst.methods import (
     DSpar,
     EffectiveResistance,
     ImportanceScores,
+    KNeighbor,
     LearnedSparsifier,
     LocalSimilarity,
     Random,
@@ -69,7 +70,7 @@ LEARNED: dict[str, Callable[..., LearnedSparsifier]] = {
 }
 METHODS: dict[str, Callable[..., Any]] = {**TOPOLOGY, **LEARNED}
 # scores that are a function of the graph alone, with no draw that goes by edge id and no rank that goes by node id
-DRAWN = (Random, DSpar, EffectiveResistance, LocalSimilarity)
+DRAWN = (Random, KNeighbor, DSpar, EffectiveResistance, LocalSimilarity)
 
 
 def renamed(data: Data, seed: int = 1) -> Data:

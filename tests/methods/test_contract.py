@@ -69,12 +69,13 @@ def test_graphs_of_odd_shape(name, shape, tmp_path):
 @pytest.mark.parametrize("name", TOPOLOGY)
 @given(data=graphs(), sparsity=st.floats(0, 0.99))
 def test_graphs_nobody_thought_of(name, data, sparsity):
-    method, edges = TOPOLOGY[name](sparsity=sparsity), EdgeSet.from_data(data)
+    method = TOPOLOGY[name](sparsity=sparsity)
+    edges = EdgeSet.from_data(data, method.counts_by)
     keep_mask, scores = method.select(edges)
     assert torch.equal(method.score(data), edges.to_columns(scores, torch.inf))
     assert torch.equal(keep_mask, top_k(scores, budget(edges.num_edges, sparsity)))
     mask = edges.to_columns(keep_mask, True)
-    check_mask(data, mask, sparsity=sparsity)
+    check_mask(data, mask, sparsity=sparsity, by=method.counts_by)
     check_graph(data, method(data), mask)
 
 

@@ -50,13 +50,14 @@ CONFIGURATIONS = st.dictionaries(st.one_of(st.sampled_from(SETTINGS), st.text(ma
 def check_topology(data: Data, name: str, budget: dict[str, Any]) -> bool:
     """Whether the method accepts the graph; its mask must then be right. It may only refuse by an ``InputError``."""
     try:
-        edges = EdgeSet.from_data(data)
-        kept, scores = METHODS[name](**budget).select(edges)
+        method = METHODS[name](**budget)
+        edges = EdgeSet.from_data(data, method.counts_by)
+        kept, scores = method.select(edges)
     except InputError:
         return False
     assert not scores.isnan().any()
     mask = edges.to_columns(kept, True)
-    check_mask(data, mask, **budget)
+    check_mask(data, mask, by=method.counts_by, **budget)
     check_graph(data, edges.sparse_graph(data, kept), mask)
     return True
 
@@ -66,7 +67,7 @@ def check_learned(data: Data, name: str, budget: dict[str, Any]) -> bool:
         found = METHODS[name](**budget, **taken(name, FEW), **OWN.get(name, {})).fit(data)
     except InputError:
         return False
-    check_mask(data, found.result_.edge_mask, **budget)
+    check_mask(data, found.result_.edge_mask, by=found.counts_by, **budget)
     check_graph(data, found.transform(data), found.result_.edge_mask)
     return True
 

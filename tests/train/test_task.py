@@ -41,7 +41,7 @@ BAD = [
     ("val_mask has shape [12] of torch.int64", {"val_mask": torch.ones(12, dtype=torch.long)}),
     ("nodes without a label", {"y": torch.arange(12) % 3 - 1, "train_mask": ALL}),
     ("all have one class", {"y": torch.zeros(12, dtype=torch.long)}),
-    ("unknown metric 'f1'", {"metric": "f1"}),
+    ("unknown metric 'f9'", {"metric": "f9"}),
     ("rocauc needs two classes, y has 3", {"metric": "rocauc"}),
 ]
 

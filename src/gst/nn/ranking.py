@@ -53,13 +53,13 @@ def hits_at(positives: Tensor, negatives: Tensor, k: int) -> float:
 def mean_reciprocal_rank(positives: Tensor, negatives: Tensor) -> float:
     """Mean of 1 / rank of each positive among all negatives; equal scores share the mean of their ranks, as in OGB.
 
-    >>> mean_reciprocal_rank(torch.tensor([3.0, 1.0]), torch.tensor([4.0, 2.0, 0.0]))
-    0.4166666666666667
+    >>> round(mean_reciprocal_rank(torch.tensor([3.0, 1.0]), torch.tensor([4.0, 2.0, 0.0])), 4)
+    0.4167
     """
     ordered = negatives.sort().values
     above = ordered.numel() - torch.searchsorted(ordered, positives, right=True)
     at_least = ordered.numel() - torch.searchsorted(ordered, positives, right=False)
-    return float((1 / (1 + (above + at_least) / 2).double()).mean())
+    return float((2 / (2 + above + at_least).double()).mean())
 
 
 def link_metrics(scores: Tensor, y: Tensor) -> dict[str, float]:
