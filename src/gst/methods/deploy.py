@@ -13,12 +13,14 @@ from gst.base.names import resolve_name
 from gst.base.versions import method_version
 from gst.graph.adjacency_input import with_edge_index
 from gst.graph.edgeset import By, check_by
+from gst.graph.typed import TypedEdges
 from gst.methods.base import LearnedSparsifier
 from gst.methods.found import Found
-from gst.methods.greedy.batched import BatchedSearch
+from gst.methods.greedy.batched import BatchedSearch, trials_of_path
 from gst.methods.greedy.cost import announce, show_time_left
 from gst.methods.greedy.divergence import Target
 from gst.methods.greedy.links import link_objective
+from gst.methods.greedy.network_arrays import all_known
 from gst.methods.greedy.path import Path, extend_path, make_search
 from gst.methods.greedy.self_weights import self_weights, sums, with_self_loops
 from gst.methods.registry import register
@@ -262,6 +264,8 @@ def find_path(run: Run, wanted: Wanted, num_kept: int) -> PathRecord:
     steps, down = new.path.steps(num_kept, run.edges.num_edges), new.path.down
     depends = {**run.depends_on_all, "search": method_version("deploy"), "direction": "down" if down else "up"}
     depends |= {"format": FORMAT, "max_degree": run.max_degree}
+    if not isinstance(run.edges, TypedEdges) and not all_known(wanted.networks):
+        depends["trials"] = dict(trials_of_path(wanted.networks[0], run.edges, run.cap is not None))
     if wanted.scenarios is not None:
         depends["scenarios"] = asdict(wanted.scenarios)
 

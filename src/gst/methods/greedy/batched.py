@@ -7,9 +7,13 @@ pass: every node whose loss changes belongs to exactly one of them, so each tria
 The search goes in rounds. Each round shortlists candidates, half by their last values and half by the gradient of the
 divergence (or by need, :mod:`~gst.methods.greedy.shortlist`), tries those whose values are stale, the most promising
 first and in a bounded number of forward passes, and takes the best ones of which no two share an end.
+
+Some models, such as ChebConv, give a message no weight unless both its ends have arcs out: no arc does anything by
+itself, and no search by single arcs could begin. Then opposite arcs are tried and taken together.
 """
 
 from collections.abc import Sequence
+from typing import TypedDict
 
 import numpy as np
 import torch
@@ -31,7 +35,15 @@ from gst.nn.trained import TrainedNetwork
 ROUND_SHARE = 0.04  # edges that a round takes, as a share of the kept edges plus a fortieth of all
 BREADTH = 20  # candidates shortlisted per edge that a round takes
 PASSES = 12  # forward passes that a round spends on trials at most
+PASSES_TOGETHER = 32  # and on those of opposite arcs together; other models gain nothing by more
 HOPS = 3  # assumed of a model whose layers cannot be counted
+
+
+class Trials(TypedDict, total=False):
+    """How a search tries candidates: forward passes in a round, and whether opposite arcs are taken together."""
+
+    most_passes: int
+    together: bool
 
 
 class BatchedSearch:
@@ -46,7 +58,11 @@ class BatchedSearch:
         prior: Tensor | None = None,
         keep_mask: Tensor | None = None,
         room: Tensor | None = None,
+        most_passes: int = PASSES,
+        together: bool = False,
     ) -> None:
+        self.most_passes = most_passes
+        self.opposite = opposite(edges).cpu().numpy() if together else None  # the arc that comes and goes with each
         self.networks = networks
         self.edges = edges
         self.wanted = wanted
@@ -85,7 +101,7 @@ class BatchedSearch:
         while count > 0:
             size = max(1, int(ROUND_SHARE * (num_kept + self.keep_mask.size / 40)))
             num_kept, count, rounds = num_kept + size, count - size, rounds + 1
-        return rounds * len(self.networks) * (PASSES + 1 + (3 if self.has_slopes else 0))
+        return rounds * len(self.networks) * (self.most_passes + 1 + (3 if self.has_slopes else 0))
 
     def divergence(self) -> float:
         """D_T of the kept edges, mean over the networks."""
@@ -113,13 +129,15 @@ class BatchedSearch:
         while count > 0:
             num_kept = int(self.keep_mask.sum())
             size = max(1, int(round_share * (num_kept + self.keep_mask.size / 40)))
+            size = size if self.opposite is None else max(1, size // 2)
             size = min(size, int(self._is_candidate().sum()), count if exact else size)
             shortlist = self._shortlist(breadth * size)
             self._try(shortlist)
             ranked = shortlist[np.argsort(self.value[shortlist], kind="stable")]  # ties by promise
             taken = without_shared_ends(ranked[: 2 * size], size, self.pairs, self.edges.num_nodes)
-            order.append(taken)
             deltas.append(self.value[taken])
+            taken = self._whole(taken)
+            order.append(taken)
             self._take(taken)
             count -= taken.size
         return torch.from_numpy(np.concatenate(order)), torch.from_numpy(np.concatenate(deltas))
@@ -133,7 +151,13 @@ class BatchedSearch:
         ]
         return torch.stack(losses).double().mean(0).cpu().numpy()
 
+    def _whole(self, taken: np.ndarray) -> np.ndarray:
+        """The edges that come and go with those taken, each beside its own."""
+        return taken if self.opposite is None else np.stack([taken, self.opposite[taken]], 1).flatten()
+
     def _is_candidate(self) -> np.ndarray:
+        if self.opposite is not None:  # the first of two stands for both
+            return (self.keep_mask == (self.sign < 0)) & (self.opposite > np.arange(self.opposite.size))
         if self.sign < 0:
             return self.keep_mask
         if self.room is None:
@@ -148,6 +172,7 @@ class BatchedSearch:
         if size >= is_candidate.sum():
             return np.flatnonzero(is_candidate)
         change = self._slopes() if self.has_slopes else by_need(self.edges, self.alike, self.loss)
+        change = change if self.opposite is None else change + change[self.opposite]
         estimate = self.sign * (change - self.prior)  # δ to first order
         estimate[~is_candidate] = np.inf
         by_value = np.flatnonzero(is_candidate & (self.value < np.inf))
@@ -169,14 +194,14 @@ class BatchedSearch:
         self.round += 1
         graph = (self.pairs, self.keep_mask, self.incidence, self.depth, self.forward)
         candidates = candidates[is_stale(candidates, self.tried, self.changed, *graph)]
-        for _ in range(PASSES):
+        for _ in range(self.most_passes):
             if candidates.size == 0:
                 break
             owner = pack_receptive_fields(candidates, *graph)
             is_covered = owner >= 0
             packed = np.unique(owner[is_covered])
             keep_mask = self.keep_mask.copy()
-            keep_mask[candidates[packed]] = self.sign > 0
+            keep_mask[self._whole(candidates[packed])] = self.sign > 0
             change = self._loss(keep_mask) - self.loss
             values = np.bincount(owner[is_covered], change[is_covered], candidates.size)
             values -= self.sign * self.prior[candidates]
@@ -218,6 +243,29 @@ def num_hops(network: Network, edges: EdgeSet) -> int:
         for hook in hooks:
             hook.remove()
     return len(calls) or HOPS
+
+
+@torch.no_grad()
+def needs_both_arcs(network: Network, edges: EdgeSet) -> bool:
+    """Whether arcs of an undirected graph do nothing as long as no node has arcs both in and out."""
+    if not (edges.directed and edges.symmetric):
+        return False
+    is_source = torch.rand(edges.num_nodes, generator=torch.Generator().manual_seed(0)) < 0.5
+    source, target = is_source.to(edges.pairs.device)[edges.pairs]
+    one_way, none = (network.logits(edges.subset(mask)) for mask in (source & ~target, torch.zeros_like(source)))
+    return torch.equal(one_way, none)
+
+
+def trials_of_path(network: Network, edges: EdgeSet, capped: bool) -> Trials:
+    """How a path that serves every sparsity is searched; under a cap on arcs into a node, they come one by one."""
+    together = not capped and needs_both_arcs(network, edges)
+    return {"most_passes": PASSES_TOGETHER if together else PASSES, "together": together}
+
+
+def opposite(edges: EdgeSet) -> Tensor:
+    """The number of v → u for every arc u → v of an undirected graph."""
+    source, target = edges.pairs
+    return torch.argsort(target * edges.num_nodes + source)  # the k-th by target, then source, is opposite to arc k
 
 
 def reads_backwards(network: Network) -> bool:

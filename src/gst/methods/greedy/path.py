@@ -19,7 +19,7 @@ from torch import Tensor
 from gst.base.errors import InputError
 from gst.graph.edgeset import EdgeSet
 from gst.graph.typed import TypedEdges
-from gst.methods.greedy.batched import BatchedSearch, num_hops
+from gst.methods.greedy.batched import BatchedSearch, num_hops, trials_of_path
 from gst.methods.greedy.divergence import Target
 from gst.methods.greedy.network_arrays import CAP, all_known, as_lists, as_model
 from gst.methods.greedy.tape_arrays import tape_model
@@ -149,9 +149,11 @@ def make_search(
         all_edges = torch.ones(edges.num_edges, dtype=torch.bool)
         # no node has more arcs than this cap: nothing is deferred
         search = Search(networks, edges, wanted, target, prior, all_edges, cap=edges.num_nodes)  # type: ignore[arg-type]
+    elif all_known(networks):
+        search = Search(networks, edges, wanted, target, prior, keep_mask, room=room)  # type: ignore[arg-type]
     else:
-        search_class = Search if all_known(networks) else BatchedSearch
-        search = search_class(networks, edges, wanted, target, prior, keep_mask, room=room)  # type: ignore[arg-type]
+        how = {} if path is None else trials_of_path(networks[0], edges, room is not None)
+        search = BatchedSearch(networks, edges, wanted, target, prior, keep_mask, room, **how)
     if path is not None and path.order.numel():
         search.resume(path.order, path.memory, path.down)
     return search
