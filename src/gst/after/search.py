@@ -13,6 +13,7 @@ from gst.after.runs import opened_runs
 from gst.api.sparsify import make_method
 from gst.base.arguments import check_options
 from gst.base.errors import InputError
+from gst.base.log import log
 from gst.base.modes import plain_torch
 from gst.base.stats import CONFIDENCE, TOLERANCE, Decision, Difference, difference, fit_losses, verdict
 from gst.base.text import shown
@@ -154,6 +155,7 @@ def search(
                 difference([m[prefix + part] - m[f"dense_{part}"] for m in metrics], confidence)
                 for part in ("val", "test")
             )
+            log.info("search %s: sparsity %g, validation %s points", method, sparsity, val)
             return Point(sparsity, metrics[0]["edges_kept"], val, test, fitted=math.nan, within=False)
 
         curve = explore(measure, lambda points: judge(points, tolerance, decision), step, precision)

@@ -28,7 +28,7 @@ from gst.methods.found import Found
 from gst.methods.result import Result
 from gst.storage.cache import BaseCache, Content
 from gst.storage.checkpoint import BaseCheckpoint, opened
-from gst.train.callbacks import CallbackList, Callbacks, History
+from gst.train.callbacks import CallbackList, Callbacks, History, Log
 from gst.train.link_run import LinkRun
 from gst.train.links import has_links
 from gst.train.models import check_model
@@ -277,7 +277,7 @@ class Sparsifier(BaseTransform):
         start = time.perf_counter()
         measures = {"dense": dense, "retrain": retrain, "distill": distill}
         history = History()
-        told = CallbackList((history, *CallbackList(self.callbacks)))
+        told = CallbackList((history, Log(), *CallbackList(self.callbacks)))
         with opened(self.checkpoint) as checkpoint:
             run = self.run(data, checkpoint, told.on_epoch)
             run.begin(self.identity(run, **measures))

@@ -18,6 +18,7 @@ from torch_geometric.data.data import BaseData
 
 from gst.base import distributed
 from gst.base.errors import InputError
+from gst.base.log import log
 from gst.base.versions import environment
 from gst.storage import files
 from gst.storage.paths import data_root
@@ -116,7 +117,10 @@ class Cache(BaseCache):
             with suppress(InputError):
                 content = files.read_tensors(path)
         content = distributed.broadcast(content)  # all workers must take the same branch
-        if content is None or not enough(content):
+        if content is not None and enough(content):
+            log.debug("cache: %s read", kind)
+        else:
+            log.debug("cache: %s %s", kind, "is not there yet" if content is None else "is to be extended")
             content = make(content)
             if distributed.rank() == 0:
                 self.write(path, content)

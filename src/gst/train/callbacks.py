@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from gst.base.errors import InputError
+from gst.base.log import log
 from gst.train.trainer import Progress
 
 
@@ -52,6 +53,31 @@ class History(Callback):
 
     def on_epoch(self, progress: Progress) -> None:
         self.epochs.append(progress)
+
+
+class Log(Callback):
+    """Writes to the logger ``gst``: beginning, phases and end at INFO, settings and epochs at DEBUG."""
+
+    def __init__(self) -> None:
+        self._phase = ""
+
+    def on_start(self, settings: Mapping[str, Any]) -> None:
+        parts = {name: settings.get(name) for name in ("dataset", "backbone", "sparsity", "keep", "seed")}
+        text = ", ".join(f"{name} {value}" for name, value in parts.items() if value is not None)
+        log.info("fit %s: %s", settings.get("method"), text)
+        log.debug("settings: %s", dict(settings))
+
+    def on_epoch(self, progress: Progress) -> None:
+        if progress.phase != self._phase:
+            self._phase = progress.phase
+            log.info("phase %s: %d steps", progress.phase, progress.epochs)
+        log.debug("%s %d/%d: val %.2f", progress.phase, progress.epoch, progress.epochs, progress.val)
+
+    def on_end(self, result: Any) -> None:
+        log.info("done: %r", result)
+
+    def on_error(self, error: BaseException) -> None:
+        log.info("ended early: %s: %s", type(error).__name__, error)
 
 
 class _Function(Callback):
