@@ -11,6 +11,8 @@ import gst
 from graphs import random_graph
 from gst.api.sparsify import make_method
 from gst.base.errors import InputError
+from gst.cli.demo import NEXT
+from gst.cli.main import load_commands
 from gst.cli.options import check_effect, method_arguments, method_options
 from gst.methods import METHODS
 
@@ -197,5 +199,26 @@ def test_every_argument_of_every_method_is_an_option_with_a_help_text():
         for argument, parameter in inspect.signature(method).parameters.items():
             elsewhere = ("model", "head", "output", "cache", "callbacks", "checkpoint", "sparsity", "keep", "backbone")
             if argument not in elsewhere:
-                kind, text, _ = method_options()[argument]
+                kind, text = method_options()[argument]
                 assert kind in (int, float, bool, str) and len(text.split(" [")[0]) > 3, (name, argument, parameter)
+
+
+def test_help_texts_name_the_methods_of_an_option_and_hold_no_markup():
+    texts = {name: text for name, (_, text) in method_options().items()}
+    assert texts["turns"].startswith("(retrain) ") and texts["by"].startswith("(deploy) ")
+    assert texts["interval"].startswith("(gst, mest, rigl, set, snfs) ")  # snip has it, and refuses it
+    assert texts["lr"].startswith("learning rate")
+    for name, text in texts.items():
+        assert "`" not in text and ":func:" not in text and "[None]" not in text and "[True]" not in text, (name, text)
+        assert not text.endswith(" [False]"), (name, text)
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_no_line_of_a_help_is_longer_than_the_terminal(columns):
+    for name, command in load_commands().items():
+        context = command.make_context(name, [], resilient_parsing=True, terminal_width=columns)
+        assert max(map(len, command.get_help(context).splitlines())) <= columns, name
+
+
+def test_what_the_demo_says_next_fits_a_terminal():
+    assert max(map(len, NEXT.splitlines())) <= 80

@@ -15,7 +15,7 @@ DB = Path("runs/bench.db")
 
 
 def bench(
-    name: Annotated[str, typer.Argument(help="fig1, rq1, rq2, rq3, rq4-…, rq5-…")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="fig1, rq1, rq2, rq3, rq4-…, rq5-…")],
     profile: Annotated[str, typer.Option(help="smoke, quick or paper: how large everything is")] = "quick",
     only: Annotated[str | None, typer.Option(help="filter such as dataset=cora,backbone=gcn")] = None,
     limit: Annotated[int | None, typer.Option(min=0, help="at most this many runs now")] = None,

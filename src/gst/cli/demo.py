@@ -18,7 +18,8 @@ from gst.storage.cache import Cache
 DEMO = ("gst", "deploy", "random")
 NEXT = """
 your own model    gst.Deploy(my_trained_model, sparsity=0.7).fit(data)
-your own data     gst run --edges edges.csv --features nodes.csv --labels labels.csv --split random --sparsity 0.7
+your own data     gst run --edges e.csv --features x.csv --labels y.csv
+                  --split random --sparsity 0.7
 how far to go     gst search --dataset digits
 every method      gst methods
 """

@@ -25,9 +25,11 @@ def drift(
     labels: Annotated[Path | None, typer.Option(help="own labels, .npy, .npz, CSV or Parquet")] = None,
     undirected: Annotated[bool, typer.Option("--undirected", help="own data lists each pair once")] = False,
     split: Annotated[str | None, typer.Option(help="for own files without one; the run's own split is used")] = None,
-    share: Annotated[list[float], typer.Option(help="of the features that change; may be repeated")] = SHARES,  # type: ignore[assignment]
+    share: Annotated[
+        list[float], typer.Option(metavar="<float>", help="of the features that change; may be repeated")
+    ] = SHARES,  # type: ignore[assignment]
     epochs: Annotated[
-        list[int], typer.Option(min=1, max=MOST_EPOCHS, help="of further training; may be repeated")
+        list[int], typer.Option(min=1, max=MOST_EPOCHS, metavar="<int>", help="of further training; may be repeated")
     ] = EPOCHS,  # type: ignore[assignment]
     seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="of the random choices")] = 0,
     data_root: Annotated[Path | None, typer.Option(help="folder of data and caches, else $GST_DATA")] = None,

@@ -24,11 +24,13 @@ from gst.train.links import has_links
 # arguments of methods that commands have as options of their own, or that no command line can give
 _ELSEWHERE = ("sparsity", "keep", "backbone", "model", "head", "output", "cache", "callbacks", "checkpoint")
 DEFAULT_METHOD = "deploy"
+_UPDATES = ("interval", "swap_ratio", "decay", "tune")  # of methods that exchange edges while they train
+FEW_METHODS = 6  # so many are named in the help of an option that only they take
 
 
 def place_option(*names: str, **settings: Any) -> Any:
     """An option that names a path to write to."""
-    return typer.Option(*names, parser=_place, metavar="PATH", **settings)
+    return typer.Option(*names, parser=_place, metavar="<path>", **settings)
 
 
 def _place(text: str | Path) -> Path:
@@ -54,25 +56,38 @@ Json = Annotated[bool, typer.Option("--json", help="print one JSON object on std
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="folder written by gst run --out")]
 
 
-def method_options() -> dict[str, tuple[Any, str, str]]:
-    """Every argument of any method that can be given on a line, by name: its type, its help, and the help's panel."""
-    options: dict[str, tuple[Any, str, str]] = {}
+def method_options() -> dict[str, tuple[Any, str]]:
+    """Every argument of any method that can be given on a line, by name: its type and its help."""
+    options: dict[str, tuple[Any, str]] = {}
+    takers: dict[str, list[str]] = {}
     for name, method in METHODS.items():
         fields = {field: info for config in method.configs for field, info in config.model_fields.items()}
         texts = documented_arguments(method)
         for argument, parameter in inspect.signature(method).parameters.items():
             if argument in _ELSEWHERE:
                 continue
+            if argument not in _UPDATES or getattr(method, "updates_edges", True):
+                takers.setdefault(argument, []).append(name)
             if argument in fields:
                 info = fields[argument]
-                text, panel = f"{info.description} [{info.default}]", "Training and search"
+                text = f"{info.description}{_default(info.default)}"
             else:
-                text, panel = f"{texts.get(argument, '')} [{parameter.default}]", f"Of {name}"
+                text = f"{texts.get(argument, '')}{_default(parameter.default)}"
             kind = _scalar(parameter.annotation, none_is_default=parameter.default is None)
-            known = options.setdefault(argument, (kind, text, panel))
+            known = options.setdefault(argument, (kind, text))
             if known[0] is not kind:
-                options[argument] = (str, known[1], known[2])
-    return options
+                options[argument] = (str, known[1])
+    return {name: (kind, _of(takers[name]) + text) for name, (kind, text) in options.items()}
+
+
+def _default(value: Any) -> str:
+    """The end of a help text; nothing where None stands for something that the text says."""
+    return "" if value is None else f" [{'on' if value is True else 'off' if value is False else value}]"
+
+
+def _of(takers: list[str]) -> str:
+    """The methods that an option is for, where it is for a few."""
+    return f"({', '.join(takers)}) " if len(takers) <= FEW_METHODS else ""
 
 
 def _scalar(annotation: Any, none_is_default: bool) -> Any:
@@ -89,7 +104,8 @@ def documented_arguments(method: type) -> dict[str, str]:
     for kind in reversed(method.__mro__):
         section = re.search(r"Args:\n((?: {8}.*\n|\n(?= {8}))*)", (kind.__doc__ or "") + "\n")
         for name, text in re.findall(r"^ {8}(\w+): ((?:.|\n {12})*)", section[1] if section else "", re.MULTILINE):
-            first = " ".join(text.replace("``", "").split())
+            plain = re.sub(r"\s*\(:\w+:`[^`]*`\)|:\w+:(?=`)|`", "", text)  # references are for the documentation
+            first = " ".join(plain.split())
             texts[name] = re.sub(r" \[[^\]]*\]\.$", "", first).rstrip(".")
     return texts
 
@@ -98,12 +114,12 @@ def with_method_options(command: Callable[..., None]) -> Callable[..., None]:
     """Adds an option for every argument of any method, so that the two cannot part."""
     signature = inspect.signature(command)
     parameters = [p for p in signature.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
-    for name, (kind, text, panel) in method_options().items():
+    for name, (kind, text) in method_options().items():
         if name in signature.parameters:
             continue
         flag = f"--{name.replace('_', '-')}"
         flags = [f"{flag}/--no-{flag[2:]}"] if kind is bool else [flag]
-        option = typer.Option(*flags, help=text, rich_help_panel=panel)
+        option = typer.Option(*flags, help=text)
         annotation: Any = Annotated[kind | None, option]
         parameters.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation))
     command.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
@@ -150,7 +166,7 @@ def check_effect(data: Any, estimator: Any, arguments: Mapping[str, Any]) -> Non
         (("semantic_weight",), values.get("semantic", True), "runs with --semantic"),
         (("interval", "swap_ratio", "decay"), values.get("tune", True), "runs with --tune"),
         (
-            ("interval", "swap_ratio", "decay", "tune"),
+            _UPDATES,
             getattr(estimator, "updates_edges", True),
             "--method gst, set, snfs, rigl and mest",
         ),

@@ -17,7 +17,9 @@ _DEFAULTS = (DB, Path("results"))  # the store of gst bench, then the committed 
 
 
 def report(
-    rows: Annotated[Path | None, typer.Argument(help="store of gst bench, CSV file or folder of them")] = None,
+    rows: Annotated[
+        Path | None, typer.Argument(metavar="ROWS", help="store of gst bench, CSV file or folder of them")
+    ] = None,
     db: Annotated[Path | None, typer.Option(help="the same, as an option")] = None,
     output: Annotated[Path, place_option("--output", "-o", help="file to write")] = Path("report.html"),
     force: Force = False,

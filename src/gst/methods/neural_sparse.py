@@ -27,7 +27,7 @@ class Sampling(Config):
 
     masker_hidden: int = Field(default=64, ge=1, le=2**20, description="width of the sparsification network")
     hottest: float = Field(default=1.0, gt=0, le=1e3, description="temperature of the draws in the first epoch")
-    coldest: float = Field(default=0.1, gt=0, le=1e3, description="and in the last")
+    coldest: float = Field(default=0.1, gt=0, le=1e3, description="temperature of the draws in the last epoch")
 
 
 @register("neural-sparse")

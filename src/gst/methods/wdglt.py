@@ -31,7 +31,7 @@ class WDGLT(UGS):
         round_epochs: epochs of a round, fewer than of UGS: each takes two passes over all nodes.
         wasserstein_weight: λ, weight of the transport cost.
         epsilon: entropic regularisation of W.
-        iterations: of Sinkhorn's algorithm.
+        iterations: iterations of Sinkhorn's algorithm.
         alpha: weight of the implicit gradient, 0 or 1: how far Θ reckons with the mask's step, which depends on Θ.
         ascent: whether the mask climbs the loss, as the paper writes; off, it descends, as published code does.
         sample_size: nodes drawn on each side of W, anew every time, where there are more. Bounds time and memory.
