@@ -36,6 +36,27 @@ def test_the_version_is_in_one_place():
     assert f"version: {gst.__version__}\n" in (ROOT / "CITATION.cff").read_text()
 
 
+@pytest.mark.parametrize(
+    ("number", "cited", "heading", "problems"),
+    [
+        ("1.2.0.dev0", "1.2.0.dev0", "1.2.0 – unreleased", 0),
+        ("1.2.0", "1.2.0", "1.2.0 – 2027-01-31", 0),
+        ("1.2.0", "1.2.0", "1.2.0 – unreleased", 1),
+        ("1.2.0.dev0", "1.2.0.dev0", "1.1.0 – unreleased", 1),
+        ("1.2.0", "1.1.0", "Since 1.1.0", 2),
+    ],
+)
+def test_a_release_says_one_version_everywhere(tmp_path, number, cited, heading, problems):
+    spec = importlib.util.spec_from_file_location("release_check", ROOT / "tools" / "release_check.py")
+    tool = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(tool)
+    (tmp_path / "src/gst/base").mkdir(parents=True)
+    (tmp_path / "src/gst/base/version.py").write_text(f'__version__ = "{number}"\n')
+    (tmp_path / "CITATION.cff").write_text(f"title: gst\nversion: {cited}\n")
+    (tmp_path / "CHANGELOG.md").write_text(f"# Changelog\n\n## {heading}\n\n## 0.1.0 – first version\n")
+    assert len(tool.version_problems(tmp_path)) == problems
+
+
 def test_every_name_has_a_page_of_the_site():
     pytest.importorskip("mkdocs")
     spec = importlib.util.spec_from_file_location("site_pages", ROOT / "tools" / "site.py")

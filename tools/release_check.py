@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import re
 import subprocess
 import sys
 import time
@@ -27,15 +28,26 @@ def run(target: str) -> tuple[bool, float, str]:
     return done.returncode == 0, time.perf_counter() - start, done.stdout + done.stderr
 
 
-def version_problems() -> list[str]:
-    """What does not say the version that the code says."""
+def version_problems(root: Path = ROOT) -> list[str]:
+    """What does not say the version that the code says.
+
+    A version in the making, ``1.2.0.dev0``, is the changelog's first section as ``1.2.0 – unreleased``; one that goes
+    out, ``1.2.0``, has a date there.
+    """
     version: dict[str, str] = {}
-    exec((ROOT / "src" / "gst" / "base" / "version.py").read_text(encoding="utf-8"), version)
-    number = version["__version__"]
-    files = {"CITATION.cff": f"version: {number}", "CHANGELOG.md": f"## {number}"}
-    found = [name for name, text in files.items() if text not in (ROOT / name).read_text(encoding="utf-8")]
-    if subprocess.run(["git", "-C", str(ROOT), "status", "--porcelain"], capture_output=True, check=False).stdout:
-        found.append("the working tree, which has changes")
+    exec((root / "src" / "gst" / "base" / "version.py").read_text(encoding="utf-8"), version)
+    number, _, making = version["__version__"].partition(".dev")
+    found = []
+    if f"version: {version['__version__']}\n" not in (root / "CITATION.cff").read_text(encoding="utf-8"):
+        found.append(f"CITATION.cff lacks version: {version['__version__']}")
+    first = re.search("^## (.*)$", (root / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    heading = first[1] if first else ""
+    name, _, state = heading.partition(" – ")
+    if name != number or not (state == "unreleased" if making else re.fullmatch(r"\d{4}-\d\d-\d\d", state)):
+        right = f"{number} – {'unreleased' if making else 'YYYY-MM-DD'}"
+        found.append(f"CHANGELOG.md begins with '{heading}', not with '{right}'")
+    if subprocess.run(["git", "-C", str(root), "status", "--porcelain"], capture_output=True, check=False).stdout:
+        found.append("the working tree has changes")
     return found
 
 
