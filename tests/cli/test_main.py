@@ -82,6 +82,7 @@ def test_lists(call):
     assert {row["name"] for row in json.loads(call("methods", "--json")[1])["methods"]} >= {"gst", "random"}
     names = {row["name"] for row in json.loads(call("datasets", "--json")[1])["datasets"]}
     assert {"digits", "Cora", "Squirrel", "synthetic"} <= names
+    assert "  PyG Wikipedia" in call("datasets")[1]  # names and sources are not folded at 80 columns
     assert "Cora" in call("datasets")[1] and "Zhang" in call("methods")[1]
 
 

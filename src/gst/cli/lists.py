@@ -6,6 +6,8 @@ from gst.data import datasets as list_datasets
 from gst.methods import METHODS
 from gst.methods.base import own_arguments
 
+LEFT_OUT = ("metric", "directed", "split")  # 80 columns have no room for them; --json has them
+
 
 def datasets(as_json: Json = False) -> None:
     """List the data sets that have a name."""
@@ -13,8 +15,9 @@ def datasets(as_json: Json = False) -> None:
     if as_json:
         print_json({"datasets": rows})
     else:
-        shown = [name for name in rows[0] if name != "split"]  # words too long for a terminal; --json has them
+        shown = [name for name in rows[0] if name not in LEFT_OUT]
         console.table("data sets", shown, [[row[name] for name in shown] for row in rows])
+        console.say("", "metric, direction and splits: gst datasets --json, docs/guide/data-sets.md")
 
 
 def methods(as_json: Json = False) -> None:
