@@ -36,6 +36,7 @@ def unused():
         if not module.name.endswith("__main__"):
             for name, value in vars(importlib.import_module(module.name)).items():
                 ours = isinstance(value, Dispatcher) and value.__module__ == module.name
+                ours = ours and value.targetoptions.get("inline") != "always"  # such are compiled in their callers only
                 if ours and isinstance(value._cache, jit._Cache) and not value.signatures:
                     names.append(f"{module.name}.{name}")
     return names

@@ -77,6 +77,8 @@ def steps(data: Data) -> Iterator[tuple[str, Callable[[], Any]]]:
     for backbone in ("gcn", "gat"):
         yield f"inference, {backbone}", partial(_infer, data, backbone)
         yield f"answers by node, {backbone}", partial(_answer, data, backbone=backbone)
+    sparse = data.clone().update({"x": data.x.to_sparse_csr()})
+    yield "answers by node, sparse features", partial(_answer, sparse)
     yield "answers by node, recognised model", partial(_answer, data, "deploy", model=_Own(data))
     yield "changes", partial(_change, data)
     yield "large graphs", partial(_large, EdgeSet.from_data(data))
@@ -91,7 +93,9 @@ def _infer(data: Data, backbone: str) -> None:
 
 
 def _answer(data: Data, method: str = "random", **more: Any) -> None:
-    _sparsify(data, method, **more).engine()([0])
+    engine = _sparsify(data, method, **more).engine()
+    engine([0])
+    engine.reads([0])
 
 
 def _change(data: Data) -> None:
