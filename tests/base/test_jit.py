@@ -4,6 +4,7 @@ import importlib.util
 import os
 import pkgutil
 import random
+import sys
 from functools import partial
 from pathlib import Path
 
@@ -31,6 +32,7 @@ def twice(x):
 def kernel(tmp_path, monkeypatch):
     """Each call loads the same function anew, as a fresh process would."""
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # Python would not see a change within one second
     path = tmp_path / "small.py"
 
     def begin(factor=2):
@@ -106,10 +108,11 @@ def test_the_stamp_of_a_kernel_covers_all_that_it_is_compiled_from(monkeypatch, 
 def test_code_lies_in_the_users_cache_folder_or_beside_the_source(monkeypatch, tmp_path):
     monkeypatch.setattr(numba.config, "CACHE_DIR", "")
     monkeypatch.setattr(jit, "user_cache_path", lambda name: tmp_path / name)
+    monkeypatch.setattr(jit, "__file__", str(tmp_path / "source" / "jit.py"))
     assert jit.folder() == str(tmp_path / "gst" / "kernels")
     (tmp_path / "gst" / "kernels").mkdir(parents=True)
     monkeypatch.setattr(os, "geteuid", lambda: tmp_path.stat().st_uid + 1)  # somebody else's folder
-    assert jit.folder() == str(Path(jit.__file__).parent / "__pycache__")
+    assert jit.folder() == str(tmp_path / "source" / "__pycache__")
 
 
 def test_old_code_of_other_versions_is_removed(kernel, tmp_path):
